@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every third-party package, each as one csi::<name> interface target.
+
+find_package(Threads REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(gRPC CONFIG REQUIRED)
+find_package(cpprestsdk REQUIRED)
+find_package(Boost 1.74 REQUIRED COMPONENTS system)
+find_package(yaml-cpp REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(GTest REQUIRED)
+find_package(benchmark REQUIRED)
+
+add_library(csi_dep_protobuf INTERFACE)
+add_library(csi::protobuf ALIAS csi_dep_protobuf)
+add_library(csi_dep_grpc INTERFACE)
+add_library(csi::grpc ALIAS csi_dep_grpc)
+
+if(CSI_NATIVE_STATIC_GRPC)
+  # CSI is plain gRPC on unix sockets, so the TLS half of gRPC is dead weight. One group, because
+  # the archives refer to each other; unused sections are collected by the linker.
+  function(_csi_static out name)
+    find_library(_lib_${name} NAMES lib${name}.a REQUIRED)
+    set(${out} ${_lib_${name}} PARENT_SCOPE)
+  endfunction()
+  _csi_static(_protobuf_a protobuf)
+  _csi_static(_zlib_a z)
+  target_link_libraries(csi_dep_protobuf INTERFACE ${_protobuf_a} ${_zlib_a} Threads::Threads)
+
+  set(_grpc_archives "")
+  foreach(_name grpc++_unsecure grpc_unsecure gpr address_sorting upb cares re2)
+    _csi_static(_a ${_name})
+    list(APPEND _grpc_archives ${_a})
+  endforeach()
+  get_filename_component(_libdir "${_protobuf_a}" DIRECTORY)
+  file(GLOB _absl_archives "${_libdir}/libabsl_*.a")
+  target_link_libraries(csi_dep_grpc INTERFACE
+    -Wl,--start-group ${_grpc_archives} ${_absl_archives} -Wl,--end-group
+    csi::protobuf Threads::Threads ${CMAKE_DL_LIBS})
+else()
+  target_link_libraries(csi_dep_protobuf INTERFACE protobuf::libprotobuf)
+  target_link_libraries(csi_dep_grpc INTERFACE gRPC::grpc++_unsecure csi::protobuf)
+endif()
+
+# The package's own target forgets OpenSSL.
+add_library(csi_dep_cpprest INTERFACE)
+add_library(csi::cpprest ALIAS csi_dep_cpprest)
+target_link_libraries(csi_dep_cpprest INTERFACE
+  cpprestsdk::cpprest OpenSSL::SSL OpenSSL::Crypto Boost::system Threads::Threads)
+
+add_library(csi_dep_asio INTERFACE)
+add_library(csi::asio ALIAS csi_dep_asio)
+target_link_libraries(csi_dep_asio INTERFACE
+  Boost::headers OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
+target_compile_definitions(csi_dep_asio INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_BEAST_USE_STD_STRING_VIEW)
+
+add_library(csi_dep_yaml INTERFACE)
+add_library(csi::yaml ALIAS csi_dep_yaml)
+target_link_libraries(csi_dep_yaml INTERFACE yaml-cpp)
+
+add_library(csi_dep_gtest INTERFACE)
+add_library(csi::gtest ALIAS csi_dep_gtest)
+target_link_libraries(csi_dep_gtest INTERFACE GTest::gmock GTest::gtest GTest::gtest_main)
