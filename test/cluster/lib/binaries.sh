@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# Builds Kubernetes and the upstream sidecars from Go modules into a cache in the home folder. Sourced by scripts/e2e.
+
+readonly cluster_source="$e2e_repository/test/cluster"
+readonly cluster_cache="${CSI_NATIVE_CACHE:-${HOME:?HOME is not set}/.cache/csi-native}/cluster"
+readonly kubernetes_version=1.36.3
+# Without it the programs call themselves v0.0.0.
+readonly kubernetes_ldflags="-s -w -X k8s.io/component-base/version.gitVersion=v$kubernetes_version"
+
+# Go's settings for these builds: the modules say everything, nothing of the caller's set-up does.
+go_build() {
+  env CGO_ENABLED=0 GOFLAGS=-mod=readonly GOWORK=off GOTOOLCHAIN=local nice go "$@"
+}
+
+need_go() {
+  local version
+  command -v go >/dev/null || die "missing: Go 1.26 or newer (https://go.dev/dl; Debian 12's golang-go is too old)"
+  version="$(cd / && GOTOOLCHAIN=local go env GOVERSION)"
+  [[ $version =~ ^go([0-9]+)\.([0-9]+) ]] || die "cannot read the version of $(command -v go): '$version'"
+  ((BASH_REMATCH[1] > 1 || BASH_REMATCH[2] >= 26)) || die "$(command -v go) is $version; 1.26 or newer is needed"
+}
+
+# binaries_dir kubernetes|upstream|suite: the folder of the built programs. Its name holds the versions, and a digest of everything that
+# decides about the result.
+binaries_dir() {
+  local module="$1" name="$1-$kubernetes_version" digest
+  case $1 in
+    suite) module=kubernetes ;;
+    upstream) name=upstream ;;
+  esac
+  digest="$(cd "$cluster_source/$module" && cat -- go.mod go.sum ./*.go 2>/dev/null | sha256sum)"
+  printf '%s/%s-%s' "$cluster_cache" "$name" "${digest:0:12}"
+}
+
+# The three builds; each puts its programs into folder $1, is run in its module's folder, and ends at the first failure by itself.
+build_kubernetes() {
+  local name
+  go_build build -trimpath -ldflags "$kubernetes_ldflags" -o "$1/kubernetes" . || return
+  for name in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl; do
+    ln -s kubernetes "$1/$name" || return
+  done
+}
+
+build_upstream() { go_build build -trimpath -ldflags '-s -w' -o "$1/" tool; }
+
+build_suite() {
+  go_build test -c -tags tools -trimpath -ldflags "$kubernetes_ldflags" -o "$1/e2e.test" k8s.io/kubernetes/test/e2e &&
+    go_build build -tags tools -trimpath -ldflags "-s -w" -o "$1/ginkgo" github.com/onsi/ginkgo/v2/ginkgo &&
+    go_build build -tags tools -trimpath -ldflags "-s -w" -o "$1/agnhost" k8s.io/kubernetes/test/images/agnhost
+}
+
+# binaries_ensure kubernetes|upstream|suite: builds what is not in the cache yet. Several may call it at once: one builds, the others wait
+# for it; a folder appears in the cache only when it is complete.
+binaries_ensure() {
+  local what="$1" dir module="$1" lock started
+  dir="$(binaries_dir "$what")"
+  [[ ! -d $dir ]] || return 0
+  need flock util-linux
+  need_go
+  [[ $what != suite ]] || module=kubernetes
+  mkdir -p "$cluster_cache"
+  exec {lock}>"$dir.lock"
+  flock --nonblock "$lock" || say "waiting for another build of $what"
+  flock "$lock"
+  if [[ ! -d $dir ]]; then
+    say "building $what into $dir (once; minutes on two cores)"
+    started="$(now_ms)"
+    rm -rf "$dir.partial"
+    mkdir "$dir.partial"
+    (cd "$cluster_source/$module" && "build_$what" "$dir.partial") || die "building $what failed"
+    mv "$dir.partial" "$dir"
+    say "built $what in $(seconds $(($(now_ms) - started))) s"
+  fi
+  exec {lock}>&-
+}

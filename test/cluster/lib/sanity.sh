@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# csi-sanity, the CSI project's own conformance test, against the sample driver. Sourced by scripts/e2e.
+
+# sanity [--driver-flags "FLAG..."] [CSI-SANITY-FLAG...]: needs no cluster. The driver mounts for real, so it and the test share a mount
+# namespace of their own, and nothing can be left mounted.
+sanity() {
+  local dir sanity driver_flags=''
+  need_root sanity 'the driver mounts volumes'
+  need unshare util-linux
+  if [[ ${1-} == --driver-flags ]]; then
+    driver_flags="${2:?--driver-flags needs a value}"
+    shift 2
+  fi
+  if [[ -z ${E2E_DRIVER-} ]]; then product_ensure sample-driver; fi
+  binaries_ensure upstream
+  sanity="$(binaries_dir upstream)/csi-sanity"
+  session_begin ''
+  dir="$session_dir"
+  mkdir "$dir/driver" "$dir/driver/state"
+  # The namespace lives as long as its first process, which waits for us.
+  process_start "$dir" mounts unshare --mount --propagation private sleep infinity
+  wait_until 5 'there is a mount namespace' sanity_namespace_ready "$dir"
+  # shellcheck disable=SC2086  # a list of words
+  process_start "$dir" driver nsenter --mount --target "$(process_id "$dir" mounts)" \
+    "$(product_path "${E2E_DRIVER-}" sample-driver)" --endpoint "unix://$dir/driver/csi.sock" --state-dir "$dir/driver/state" \
+    --node-id sanity-node $driver_flags
+  wait_until 20 'the driver listens' product_socket_ready "$dir" driver
+  foreground nsenter --mount --target "$(process_id "$dir" mounts)" \
+    "$sanity" --csi.endpoint "unix://$dir/driver/csi.sock" --csi.mountdir "$dir/target" --csi.stagingdir "$dir/staging" "$@" ||
+    die 'csi-sanity failed'
+  process_check "$dir" driver || die 'the driver ended'
+  [[ -z $(product_volumes "$dir" driver) ]] || die "the driver still has volumes: $(product_volumes "$dir" driver)"
+  session_succeeded=yes
+  echo 'sanity: passed, nothing is left'
+}
+
+sanity_namespace_ready() {
+  local pid
+  pid="$(process_id "$1" mounts)" || return 1
+  [[ $(readlink "/proc/$pid/ns/mnt") != "$(readlink /proc/self/ns/mnt)" ]]
+}
