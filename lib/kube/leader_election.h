@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Leader election on a Lease (kube-client 16, common 11). It does not fence: two leaders can
+// overlap when clocks run at different rates. Loop only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "lib/async/task.h"
+#include "lib/base/random.h"
+#include "lib/kube/client.h"
+#include "lib/log/logger.h"
+
+namespace csinative::kube {
+
+struct LeaderElectionConfig {
+  std::string lock_name;  // Lease name, sanitised
+  std::string lock_namespace;
+  std::string identity;  // holderIdentity
+  std::map<std::string, std::string> labels;
+  Duration lease_duration = std::chrono::seconds(15);
+  Duration renew_deadline = std::chrono::seconds(10);
+  Duration retry_period = std::chrono::seconds(5);
+  bool release_on_cancel = false;
+};
+
+// kInvalidArgument with client-go's text when the durations' relation makes no sense: the caller
+// exits with 2 (common 11.1).
+Status Validate(const LeaderElectionConfig& config);
+
+// Every character outside [a-zA-Z0-9-] becomes '-'; a trailing '-' gets an 'X'.
+std::string SanitizeLeaseName(std::string_view name);
+
+struct LeaderElectionCallbacks {
+  // Runs while leading; cancelled when leadership ends.
+  std::function<async::Task<void>()> on_started_leading;
+  std::function<void(const std::string& identity)> on_new_leader;
+  // For metrics: 1 leading, 0 not; and renewals that had to read first.
+  std::function<void(bool leading)> on_master_status;
+  std::function<void()> on_slow_path;
+};
+
+class LeaderElector {
+ public:
+  LeaderElector(async::EventLoop& loop, Random& random, Client& client, log::Logger log,
+                LeaderElectionConfig config, LeaderElectionCallbacks callbacks);
+  ~LeaderElector();
+
+  // Acquires, leads, and returns when leadership is lost or the caller is cancelled (after the
+  // release, if configured). The caller then exits: nobody may act on lost leadership.
+  async::Task<void> Run();
+
+  bool is_leader() const;
+  // Ok, or the failure for /healthz/leader-election: leading by own record, but not renewed for
+  // longer than the lease duration plus `slack`.
+  Status CheckHealth(Duration slack) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace csinative::kube

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Work queue of keys (kube-client 15): an item is never handed out twice at once, adds while it is
+// processed are remembered and collapse into one more run, delayed adds keep the earliest time.
+// Loop only.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "lib/async/event_loop.h"
+#include "lib/async/scope.h"
+#include "lib/async/sync.h"
+#include "lib/base/result.h"
+#include "lib/kube/rate_limiter.h"
+
+namespace csinative::kube {
+
+// What a queue tells about itself; lib/metrics has the Prometheus implementation.
+class WorkQueueObserver {
+ public:
+  virtual ~WorkQueueObserver() = default;
+  virtual void OnAdd(const std::string& item) = 0;  // became dirty
+  virtual void OnGet(const std::string& item) = 0;  // handed out
+  virtual void OnDone(const std::string& item) = 0;
+  virtual void OnRetry() = 0;  // a delayed add
+};
+
+class WorkQueue {
+ public:
+  struct Options {
+    std::string name;  // metrics label; empty: not measured
+    // Shared by queues whose counters are one (provisioner 4.2).
+    std::shared_ptr<RateLimiter> limiter;
+    WorkQueueObserver* observer = nullptr;  // borrowed, may be null
+  };
+
+  WorkQueue(async::EventLoop& loop, Options options);
+  ~WorkQueue();
+  WorkQueue(const WorkQueue&) = delete;
+  WorkQueue& operator=(const WorkQueue&) = delete;
+
+  void Add(std::string item);
+  // d <= 0: now. A pending later time is moved earlier, never the other way.
+  void AddAfter(std::string item, Duration delay);
+  void AddRateLimited(const std::string& item);
+  void Forget(const std::string& item) { options_.limiter->Forget(item); }
+  int Failures(const std::string& item) const { return options_.limiter->Failures(item); }
+
+  // The oldest item; the caller must call Done(item). kCancelled when the queue is shut down and
+  // empty, or when the caller is cancelled.
+  async::Task<Result<std::string>> Get();
+  void Done(const std::string& item);
+
+  // Refuses further adds and drops delayed ones; what is queued is still handed out.
+  void ShutDown();
+  bool shutting_down() const { return shutting_down_; }
+  size_t size() const { return queue_.size(); }
+  size_t processing() const { return processing_.size(); }
+
+  // For /debug: items that wait for their time, and when.
+  std::optional<MonotonicTime> DelayedUntil(const std::string& item) const;
+
+ private:
+  using Delayed = std::multimap<MonotonicTime, std::string>;
+  void ArmTimer();
+  void OnTimer();
+
+  async::EventLoop& loop_;
+  const Options options_;
+  std::deque<std::string> queue_;
+  std::unordered_set<std::string> dirty_;
+  std::unordered_set<std::string> processing_;
+  Delayed delayed_;
+  std::unordered_map<std::string, Delayed::iterator> delayed_by_item_;
+  async::ScopedTimer timer_;
+  std::optional<MonotonicTime> armed_;
+  async::WaiterList waiters_;
+  bool shutting_down_ = false;
+};
+
+// Runs up to `workers` operations at a time until the queue is shut down: gets an item, runs
+// `sync`, and then forgets it (Ok) or adds it rate-limited. A controller with another policy calls
+// Get and Done itself.
+async::Task<void> RunWorkers(WorkQueue* queue, int workers,
+                             std::function<async::Task<Status>(std::string item)> sync);
+
+}  // namespace csinative::kube
