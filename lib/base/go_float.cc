@@ -83,18 +83,22 @@ void AppendExponent(std::string& out, const Decimal& decimal, size_t least_digit
   out += text;
 }
 
-}  // namespace
-
-void AppendGoFloatG(std::string& out, double value) {
+// Exponent form below 1e-04 and from 10^limit on.
+void AppendGeneral(std::string& out, double value, int limit) {
   if (AppendSpecial(out, value)) return;
   const Decimal decimal = Shortest(value);
   const int exponent = decimal.point - 1;
-  if (value != 0 && (exponent < -4 || exponent >= 6)) {
+  if (value != 0 && (exponent < -4 || exponent >= limit)) {
     AppendExponent(out, decimal, 2);
   } else {
     AppendPlain(out, decimal);
   }
 }
+
+}  // namespace
+
+void AppendGoFloatG(std::string& out, double value) { AppendGeneral(out, value, 6); }
+void AppendGoFloatV(std::string& out, double value) { AppendGeneral(out, value, 21); }
 
 void AppendGoFloatF(std::string& out, double value) {
   if (AppendSpecial(out, value)) return;
