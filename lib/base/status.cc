@@ -114,6 +114,13 @@ Status UnimplementedError(std::string message) {
 Status InternalError(std::string message) { return {Code::kInternal, std::move(message)}; }
 Status UnknownError(std::string message) { return {Code::kUnknown, std::move(message)}; }
 
+Status RpcStatus(int grpc_code, std::string description) {
+  const Code code =
+      grpc_code > 0 && grpc_code <= 16 ? static_cast<Code>(grpc_code) : Code::kUnknown;
+  std::string text = "rpc error: code = " + CodeName(grpc_code) + " desc = " + description;
+  return Status(code, std::move(text), RpcError{grpc_code, std::move(description)});
+}
+
 Status OsStatus(int error_number, std::string_view what) {
   return Status(CodeFromErrno(error_number),
                 std::string(what) + ": " + std::generic_category().message(error_number),

@@ -59,7 +59,8 @@ struct ApiError {
 
 // Detail of a failure that a gRPC peer answered with, or that the channel produced for it.
 struct RpcError {
-  int grpc_code = 0;  // may lie outside Code: a peer can send any number
+  int grpc_code = 0;        // may lie outside Code: a peer can send any number
+  std::string description;  // the peer's message, unchanged
 };
 
 // Detail of a failed system call.
@@ -134,6 +135,11 @@ Status UnavailableError(std::string message);
 Status UnimplementedError(std::string message);
 Status InternalError(std::string message);
 Status UnknownError(std::string message);
+
+// A failed RPC. The message is the whole text that Go programs show, "rpc error: code = <Name> desc
+// = <description>" (common 7.5), so that context can be put in front of it; the peer's own words
+// are in rpc_error()->description. REQUIRES: grpc_code != 0.
+Status RpcStatus(int grpc_code, std::string description);
 
 // A failed system call: code from errno, message "<what>: <strerror>". Reads nothing global.
 Status OsStatus(int error_number, std::string_view what);

@@ -22,11 +22,12 @@ class Channel {
  public:
   virtual ~Channel() = default;
   // Sends `request`, fills `response` when Ok. The deadline is the caller's (async::WithTimeout)
-  // and is sent to the peer. A failure carries an RpcError with the peer's code and its message
-  // unchanged; local failures are worded as Go's gRPC does (common 7.5). Cancellation: kCancelled
-  // with "context canceled", deadline: kDeadlineExceeded with "context deadline exceeded"; the call
-  // may still be running at the peer. `response` must outlive the task; `request` is serialized
-  // before the first suspension.
+  // and is sent to the peer. Every failure is made by RpcStatus() of lib/base: its message is the
+  // whole "rpc error: code = X desc = Y" text and its RpcError holds the peer's code and
+  // description unchanged; local failures are worded as Go's gRPC does (common 7.5). Cancellation:
+  // code Canceled, "context canceled"; deadline: DeadlineExceeded, "context deadline exceeded"; the
+  // call may still be running at the peer. `response` must outlive the task; `request` is
+  // serialized before the first suspension.
   virtual async::Task<Status> Call(std::string method, const google::protobuf::Message& request,
                                    google::protobuf::Message* response) = 0;
 };
@@ -49,8 +50,5 @@ async::Task<Result<std::unique_ptr<Channel>>> Connect(async::EventLoop& loop, st
 // "unix:///abs/path" from the forms of common 7.1. With `loss_aware`, only unix:// and absolute
 // paths pass.
 Result<std::string> NormalizeAddress(const std::string& address, bool loss_aware);
-
-// "rpc error: code = <Name> desc = <message>" for a Status with an RpcError, else its message.
-std::string ErrorText(const Status& status);
 
 }  // namespace csinative::rpc
