@@ -30,7 +30,7 @@ binaries_dir() {
     suite) module=kubernetes ;;
     upstream) name=upstream ;;
   esac
-  digest="$(cd "$cluster_source/$module" && cat -- go.mod go.sum ./*.go 2>/dev/null | sha256sum)"
+  digest="$(cd "$cluster_source/$module" && find . -name '*.go' -o -name go.mod -o -name go.sum | sort | xargs cat | sha256sum)"
   printf '%s/%s-%s' "$cluster_cache" "$name" "${digest:0:12}"
 }
 
@@ -69,7 +69,10 @@ binaries_ensure() {
     started="$(now_ms)"
     rm -rf "$dir.partial"
     mkdir "$dir.partial"
-    (cd "$cluster_source/$module" && "build_$what" "$dir.partial") || die "building $what failed"
+    if ! (cd "$cluster_source/$module" && "build_$what" "$dir.partial"); then
+      rm -rf "$dir.partial"
+      die "building $what failed"
+    fi
     mv "$dir.partial" "$dir"
     say "built $what in $(seconds $(($(now_ms) - started))) s"
   fi

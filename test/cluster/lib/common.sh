@@ -164,6 +164,8 @@ process_start() {
   shift 2
   env -u KUBECONFIG E2E_PROCESS_OF="$dir" setsid "$@" </dev/null >>"$dir/logs/$name.log" 2>&1 &
   pid=$!
+  # The shell shall not report its end.
+  disown "$pid"
   printf '%s %s\n' "$pid" "$(process_start_time "$pid" || printf gone)" >"$dir/processes/$name"
 }
 

@@ -60,7 +60,7 @@ controlplane_start() {
   # Their own client-side limits would hide those of the programs under test.
   process_start "$dir" kube-controller-manager "$bin/kube-controller-manager" --kubeconfig "$dir/kube-controller-manager.kubeconfig" \
     --leader-elect=false --kube-api-qps 500 --kube-api-burst 1000 --secure-port 0 --use-service-account-credentials \
-    --root-ca-file "$dir/pki/ca.crt" --service-account-private-key-file "$dir/pki/service-account.key"
+    --root-ca-file "$dir/pki/ca.crt" --flex-volume-plugin-dir "$dir/flexvolume" --service-account-private-key-file "$dir/pki/service-account.key"
   cat >"$dir/kube-scheduler.yaml" <<EOF
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
