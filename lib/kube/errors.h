@@ -21,6 +21,11 @@ bool IsTimeout(const Status& status);  // reason Timeout
 bool IsServerTimeout(const Status& status);
 bool IsTooManyRequests(const Status& status);
 bool IsUnauthorized(const Status& status);
+bool IsInternalError(const Status& status);
+// Whether details.causes has one of this reason, e.g. "NamespaceTerminating".
+bool HasStatusCause(const Status& status, std::string_view reason);
+// The answer was not a Status of an API server: a proxy, or an error page.
+bool IsUnexpectedServerError(const Status& status);
 // The server asked for a newer resource version than it has.
 bool IsTooLargeResourceVersion(const Status& status);
 // Nothing listened at the address: no request was sent.

@@ -8,6 +8,8 @@
 #include <map>
 #include <string>
 
+#include "apis/coordination/v1/coordination.pb.h"
+#include "apis/namespaces.h"
 #include "lib/async/task.h"
 #include "lib/base/random.h"
 #include "lib/kube/client.h"
@@ -36,7 +38,12 @@ std::string SanitizeLeaseName(std::string_view name);
 struct LeaderElectionCallbacks {
   // Runs while leading; cancelled when leadership ends.
   std::function<async::Task<void>()> on_started_leading;
+  // Leadership ended, for whatever reason; or the election was cancelled before it began. Called
+  // before the leading task is joined: production exits here, because nobody may act on.
+  std::function<void()> on_stopped_leading;
   std::function<void(const std::string& identity)> on_new_leader;
+  // An event to record about the Lease: "<identity> became leader", "<identity> stopped leading".
+  std::function<void(const coordination::Lease& lease, std::string message)> on_event;
   // For metrics: 1 leading, 0 not; and renewals that had to read first.
   std::function<void(bool leading)> on_master_status;
   std::function<void()> on_slow_path;
@@ -48,8 +55,8 @@ class LeaderElector {
                 LeaderElectionConfig config, LeaderElectionCallbacks callbacks);
   ~LeaderElector();
 
-  // Acquires, leads, and returns when leadership is lost or the caller is cancelled (after the
-  // release, if configured). The caller then exits: nobody may act on lost leadership.
+  // Acquires, leads, and returns when leadership is lost or the caller is cancelled. A cancelled
+  // leader keeps renewing until the leading task has ended, then releases, if configured.
   async::Task<void> Run();
 
   bool is_leader() const;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/kube/work_queue.h"
+
+#include <cassert>
+#include <utility>
+
+namespace csinative::kube {
+
+WorkQueue::WorkQueue(async::EventLoop& loop, Options options)
+    : loop_(loop), options_(std::move(options)) {}
+
+WorkQueue::~WorkQueue() = default;
+
+void WorkQueue::Add(std::string item) {
+  if (shutting_down_ || !dirty_.insert(item).second) return;
+  if (options_.observer != nullptr) options_.observer->OnAdd(item);
+  if (processing_.contains(item)) return;  // Done() queues it
+  queue_.push_back(std::move(item));
+  waiters_.WakeOne();
+}
+
+void WorkQueue::AddAfter(std::string item, Duration delay) {
+  if (shutting_down_) return;
+  if (options_.observer != nullptr) options_.observer->OnRetry();
+  if (delay <= Duration::zero()) {
+    Add(std::move(item));
+    return;
+  }
+  const MonotonicTime now = loop_.Now();
+  const MonotonicTime when =
+      delay > MonotonicTime::max() - now ? MonotonicTime::max() : now + delay;
+  auto known = delayed_by_item_.find(item);
+  if (known != delayed_by_item_.end()) {
+    if (known->second->first <= when) return;
+    delayed_.erase(known->second);
+    delayed_by_item_.erase(known);
+  }
+  auto it = delayed_.emplace(when, item);
+  delayed_by_item_.emplace(std::move(item), it);
+  ArmTimer();
+}
+
+void WorkQueue::AddRateLimited(const std::string& item) {
+  AddAfter(item, options_.limiter->When(item));
+}
+
+void WorkQueue::ArmTimer() {
+  if (delayed_.empty()) return;
+  const MonotonicTime next = delayed_.begin()->first;
+  if (armed_ && *armed_ <= next) return;
+  armed_ = next;
+  timer_ = async::ScopedTimer(loop_, next, [this] { OnTimer(); });
+}
+
+void WorkQueue::OnTimer() {
+  armed_.reset();
+  while (!delayed_.empty() && delayed_.begin()->first <= loop_.Now()) {
+    std::string item = std::move(delayed_.begin()->second);
+    delayed_.erase(delayed_.begin());
+    delayed_by_item_.erase(item);
+    Add(std::move(item));
+  }
+  ArmTimer();
+}
+
+async::Task<Result<std::string>> WorkQueue::Get() {
+  Status running = co_await async::CancellationStatus();
+  while (queue_.empty()) {
+    if (shutting_down_) co_return CancelledError("the queue is shut down");
+    if (!running.ok()) co_return running;
+    running = co_await waiters_.Wait();
+    // A cancelled waiter may have been woken for an item; the next one takes it.
+    if (!running.ok()) {
+      if (!queue_.empty()) waiters_.WakeOne();
+      co_return running;
+    }
+  }
+  std::string item = std::move(queue_.front());
+  queue_.pop_front();
+  dirty_.erase(item);
+  processing_.insert(item);
+  if (options_.observer != nullptr) options_.observer->OnGet(item);
+  co_return item;
+}
+
+void WorkQueue::Done(const std::string& item) {
+  processing_.erase(item);
+  if (options_.observer != nullptr) options_.observer->OnDone(item);
+  if (!dirty_.contains(item)) return;
+  queue_.push_back(item);
+  waiters_.WakeOne();
+}
+
+void WorkQueue::ShutDown() {
+  shutting_down_ = true;
+  delayed_.clear();
+  delayed_by_item_.clear();
+  timer_.Cancel();
+  armed_.reset();
+  waiters_.WakeAll();
+}
+
+std::optional<MonotonicTime> WorkQueue::DelayedUntil(const std::string& item) const {
+  auto it = delayed_by_item_.find(item);
+  if (it == delayed_by_item_.end()) return std::nullopt;
+  return it->second->first;
+}
+
+namespace {
+
+using SyncFunction = std::function<async::Task<Status>(std::string item)>;
+
+async::Task<void> Work(WorkQueue* queue, const SyncFunction* sync) {
+  while (true) {
+    Result<std::string> item = co_await queue->Get();
+    if (!item.ok()) co_return;
+    Status status = co_await (*sync)(*item);
+    if (status.ok()) {
+      queue->Forget(*item);
+    } else {
+      queue->AddRateLimited(*item);
+    }
+    queue->Done(*item);
+  }
+}
+
+}  // namespace
+
+async::Task<void> RunWorkers(WorkQueue* queue, int workers, SyncFunction sync) {
+  async::TaskContext context = co_await async::CurrentContext();
+  async::Scope scope(*context.loop, context.cancel);
+  for (int i = 0; i < workers; ++i) scope.Spawn(Work(queue, &sync));
+  co_await scope.Join();
+}
+
+}  // namespace csinative::kube

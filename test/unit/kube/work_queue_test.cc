@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/kube/work_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "lib/async/run.h"
+#include "lib/async/sleep.h"
+#include "lib/async/timeout.h"
+
+namespace csinative::kube {
+namespace {
+
+using std::chrono::seconds;
+
+class CountingObserver final : public WorkQueueObserver {
+ public:
+  void OnAdd(const std::string&) override { ++adds; }
+  void OnGet(const std::string&) override { ++gets; }
+  void OnDone(const std::string&) override { ++dones; }
+  void OnRetry() override { ++retries; }
+  int adds = 0;
+  int gets = 0;
+  int dones = 0;
+  int retries = 0;
+};
+
+class WorkQueueTest : public ::testing::Test {
+ protected:
+  std::string Get() {
+    Result<std::string> item = async::RunTask(scheduler_, loop_, queue_.Get());
+    return item.ok() ? *item : "!" + item.status().ToString();
+  }
+
+  async::VirtualScheduler scheduler_;
+  async::VirtualLoop loop_{scheduler_};
+  CountingObserver observer_;
+  WorkQueue queue_{loop_,
+                   {.name = "test",
+                    .limiter = std::make_shared<ExponentialLimiter>(seconds(1), seconds(300)),
+                    .observer = &observer_}};
+  std::vector<std::string> log_;
+  async::Scope scope_{loop_};
+};
+
+TEST_F(WorkQueueTest, ItemsComeOutInOrderWithoutDuplicates) {
+  for (const char* item : {"a", "b", "a", "c", "b"}) queue_.Add(item);
+  EXPECT_EQ(queue_.size(), 3u);
+  EXPECT_EQ(Get(), "a");
+  EXPECT_EQ(Get(), "b");
+  EXPECT_EQ(Get(), "c");
+  EXPECT_EQ(observer_.adds, 3);
+}
+
+TEST_F(WorkQueueTest, KeyAddedWhileProcessingRunsAgainOnce) {
+  queue_.Add("a");
+  EXPECT_EQ(Get(), "a");
+  queue_.Add("a");
+  queue_.Add("a");
+  EXPECT_EQ(queue_.size(), 0u);
+  queue_.Done("a");
+  EXPECT_EQ(Get(), "a");
+  queue_.Done("a");
+  EXPECT_EQ(queue_.size(), 0u);
+  EXPECT_EQ(observer_.adds, 2);
+}
+
+TEST_F(WorkQueueTest, DelayedAddRunsAtItsTime) {
+  queue_.AddAfter("a", seconds(5));
+  scheduler_.Advance(seconds(4));
+  EXPECT_EQ(queue_.size(), 0u);
+  scheduler_.Advance(seconds(1));
+  EXPECT_EQ(queue_.size(), 1u);
+}
+
+TEST_F(WorkQueueTest, EarlierDelayWinsAndLaterNeverPostpones) {
+  queue_.AddAfter("a", seconds(5));
+  queue_.AddAfter("a", seconds(9));
+  EXPECT_EQ(*queue_.DelayedUntil("a") - loop_.Now(), seconds(5));
+  queue_.AddAfter("a", seconds(2));
+  EXPECT_EQ(*queue_.DelayedUntil("a") - loop_.Now(), seconds(2));
+  scheduler_.Advance(seconds(2));
+  EXPECT_EQ(Get(), "a");
+  queue_.Done("a");
+  scheduler_.Advance(seconds(20));
+  EXPECT_EQ(queue_.size(), 0u);
+}
+
+TEST_F(WorkQueueTest, PlainAddRunsNowAndKeepsThePendingTimer) {
+  queue_.AddRateLimited("a");
+  queue_.Add("a");
+  EXPECT_EQ(Get(), "a");
+  queue_.Done("a");
+  scheduler_.Advance(seconds(1));
+  EXPECT_EQ(Get(), "a");
+}
+
+TEST_F(WorkQueueTest, RateLimitedAddsBackOffUntilForgotten) {
+  queue_.AddRateLimited("a");
+  EXPECT_EQ(*queue_.DelayedUntil("a") - loop_.Now(), seconds(1));
+  scheduler_.Advance(seconds(1));
+  queue_.AddRateLimited("a");
+  EXPECT_EQ(*queue_.DelayedUntil("a") - loop_.Now(), seconds(2));
+  EXPECT_EQ(queue_.Failures("a"), 2);
+  queue_.Forget("a");
+  EXPECT_EQ(queue_.Failures("a"), 0);
+}
+
+async::Task<void> Note(WorkQueue* queue, std::vector<std::string>* log, std::string who) {
+  Result<std::string> item = co_await queue->Get();
+  log->push_back(who + ":" + (item.ok() ? *item : "end"));
+}
+
+TEST_F(WorkQueueTest, WaitingWorkersGetItemsInOrder) {
+  scope_.Spawn(Note(&queue_, &log_, "1"));
+  scope_.Spawn(Note(&queue_, &log_, "2"));
+  scheduler_.Settle();
+  queue_.Add("a");
+  queue_.Add("b");
+  scheduler_.Settle();
+  EXPECT_EQ(log_, (std::vector<std::string>{"1:a", "2:b"}));
+}
+
+TEST_F(WorkQueueTest, ShutDownHandsOutTheRestThenEnds) {
+  queue_.Add("a");
+  queue_.AddAfter("late", seconds(1));
+  queue_.ShutDown();
+  queue_.Add("refused");
+  EXPECT_EQ(Get(), "a");
+  scheduler_.Advance(seconds(2));
+  EXPECT_EQ(Get(), "!Canceled: the queue is shut down");
+}
+
+TEST_F(WorkQueueTest, ItemDirtiedWhileProcessingSurvivesShutDown) {
+  queue_.Add("a");
+  EXPECT_EQ(Get(), "a");
+  queue_.Add("a");
+  queue_.ShutDown();
+  queue_.Done("a");
+  EXPECT_EQ(Get(), "a");
+}
+
+TEST_F(WorkQueueTest, CancelledGetLosesNoItem) {
+  async::Scope cancelled(loop_);
+  cancelled.Spawn(Note(&queue_, &log_, "1"));
+  scheduler_.Settle();
+  queue_.Add("a");
+  cancelled.Cancel();
+  scheduler_.Settle();
+  if (log_ == std::vector<std::string>{"1:end"}) {
+    EXPECT_EQ(Get(), "a");
+  } else {
+    EXPECT_EQ(log_, (std::vector<std::string>{"1:a"}));
+  }
+}
+
+TEST_F(WorkQueueTest, TimeLimitOnAnEmptyQueueIsADeadline) {
+  Result<std::string> item =
+      async::RunTask(scheduler_, loop_, async::WithTimeout(seconds(1), queue_.Get()));
+  EXPECT_TRUE(IsDeadlineExceeded(item.status()));
+}
+
+TEST_F(WorkQueueTest, WorkersNeverRunOneKeyTwiceAtOnceAndRetryFailures) {
+  std::map<std::string, int> running;
+  int overlaps = 0;
+  int calls = 0;
+  struct State {
+    std::map<std::string, int>* running;
+    int* overlaps;
+    int* calls;
+  } state{&running, &overlaps, &calls};
+  auto sync = [](State s, std::string item) -> async::Task<Status> {
+    ++*s.calls;
+    if (++(*s.running)[item] > 1) ++*s.overlaps;
+    (void)co_await async::Sleep(seconds(1));
+    --(*s.running)[item];
+    if (item == "bad" && *s.calls < 6) co_return UnavailableError("again");
+    co_return Status();
+  };
+  scope_.Spawn(RunWorkers(
+      &queue_, 4, [state, sync](std::string item) { return sync(state, std::move(item)); }));
+  queue_.Add("good");
+  queue_.Add("bad");
+  for (int i = 0; i < 10; ++i) {
+    scheduler_.Advance(std::chrono::milliseconds(300));
+    queue_.Add("good");
+  }
+  scheduler_.Advance(seconds(60));
+  queue_.ShutDown();
+  scheduler_.Settle();
+  EXPECT_TRUE(scope_.empty());
+  EXPECT_EQ(overlaps, 0);
+  EXPECT_GE(calls, 6);
+  EXPECT_EQ(queue_.Failures("bad"), 0);
+}
+
+}  // namespace
+}  // namespace csinative::kube
