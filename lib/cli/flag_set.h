@@ -37,7 +37,8 @@ struct FlagOptions {
 
 // A flag with its own grammar.
 struct CustomFlag {
-  // Called for each occurrence, in order. The message of a failure is the reason in the error text.
+  // Called for each occurrence, in order. The message of a failure, which is not empty, is the
+  // reason in the error text.
   std::function<Status(std::string_view)> set;
   std::string default_text;   // for the usage text
   bool is_bool_like = false;  // needs no value; "true" is set when it has none
@@ -80,35 +81,36 @@ class FlagSet {
   std::string Usage() const;
 
  private:
-  // How the two grammars word a bad value.
-  enum class Kind { kBool, kNumber, kDuration, kOther };
-  // Why a value was refused, in both wordings.
+  // Why a value was refused, in the words of both libraries; empty when it was accepted.
   struct Refusal {
-    std::string go;      // package flag, and what is imported from it
+    std::string go;      // package flag, and what a pflag set imported from it
     std::string native;  // pflag
   };
   struct Flag {
-    Kind kind = Kind::kOther;
-    bool is_bool_like = false;
-    FlagOptions options;
-    std::string help;
-    std::string type;  // shown in the usage text
-    std::string default_text;
-    bool changed = false;
-    // Empty refusal: accepted.
     std::function<Refusal(std::string_view)> set;
+    bool is_bool_like = false;
+    std::string help;
+    std::string type;          // shown in the usage text
+    std::string default_text;  // shown in the usage text
+    FlagOptions options = {};
+    bool changed = false;
   };
-  class GoParser;
-  class PflagParser;
+  using FlagMap = std::map<std::string, Flag, std::less<>>;
+  // What is left of the arguments while they are parsed.
+  using Cursor = std::span<const char* const>;
 
   void Add(std::string name, Flag flag, FlagOptions options);
-  Flag* Find(std::string_view name);
-  // Empty on success, else the message line.
-  std::string SetValue(const std::string& name, Flag& flag, std::string_view value);
+  // Each returns the message line of an error, or "". They set outcome to kHelp where help was
+  // asked for.
+  std::string ParseGo(Cursor arguments, ParseResult& result);
+  std::string ParsePflag(Cursor arguments, ParseResult& result);
+  std::string ParsePflagLong(std::string_view argument, Cursor& arguments, ParseResult& result);
+  std::string ParsePflagShort(std::string_view argument, Cursor& arguments, ParseResult& result);
+  std::string SetValue(FlagMap::iterator flag, std::string_view value);
 
   const Grammar grammar_;
   const std::string program_;
-  std::map<std::string, Flag, std::less<>> flags_;
+  FlagMap flags_;
 };
 
 }  // namespace csinative::cli
