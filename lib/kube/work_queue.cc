@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/kube/work_queue.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
 namespace csinative::kube {
 
 WorkQueue::WorkQueue(async::EventLoop& loop, Options options)
-    : loop_(loop), options_(std::move(options)) {}
+    : loop_(loop), options_(std::move(options)) {
+  if (options_.metrics == nullptr || options_.name.empty()) return;
+  measure_ = options_.metrics->ForQueue(options_.name, [this] {
+    metrics::InProgressAges ages;
+    for (const auto& [item, start] : processing_) {
+      const Duration age = loop_.Now() - start;
+      ages.sum += age;
+      ages.longest = std::max(ages.longest, age);
+    }
+    return ages;
+  });
+}
 
 WorkQueue::~WorkQueue() = default;
 
 void WorkQueue::Add(std::string item) {
-  if (shutting_down_ || !dirty_.insert(item).second) return;
-  if (options_.observer != nullptr) options_.observer->OnAdd(item);
+  if (shutting_down_ || !dirty_.emplace(item, loop_.Now()).second) return;
+  measure_.Added();
   if (processing_.contains(item)) return;  // Done() queues it
   queue_.push_back(std::move(item));
   waiters_.WakeOne();
@@ -21,7 +33,7 @@ void WorkQueue::Add(std::string item) {
 
 void WorkQueue::AddAfter(std::string item, Duration delay) {
   if (shutting_down_) return;
-  if (options_.observer != nullptr) options_.observer->OnRetry();
+  measure_.Retried();
   if (delay <= Duration::zero()) {
     Add(std::move(item));
     return;
@@ -77,15 +89,19 @@ async::Task<Result<std::string>> WorkQueue::Get() {
   }
   std::string item = std::move(queue_.front());
   queue_.pop_front();
-  dirty_.erase(item);
-  processing_.insert(item);
-  if (options_.observer != nullptr) options_.observer->OnGet(item);
+  const MonotonicTime now = loop_.Now();
+  auto added = dirty_.find(item);
+  measure_.Started(now - added->second);
+  dirty_.erase(added);
+  processing_.emplace(item, now);
   co_return item;
 }
 
 void WorkQueue::Done(const std::string& item) {
-  processing_.erase(item);
-  if (options_.observer != nullptr) options_.observer->OnDone(item);
+  auto started = processing_.find(item);
+  assert(started != processing_.end());
+  measure_.Finished(loop_.Now() - started->second);
+  processing_.erase(started);
   if (!dirty_.contains(item)) return;
   queue_.push_back(item);
   waiters_.WakeOne();

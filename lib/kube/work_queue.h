@@ -12,33 +12,23 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "lib/async/event_loop.h"
 #include "lib/async/scope.h"
 #include "lib/async/sync.h"
 #include "lib/base/result.h"
 #include "lib/kube/rate_limiter.h"
+#include "lib/metrics/workqueue_metrics.h"
 
 namespace csinative::kube {
-
-// What a queue tells about itself; lib/metrics has the Prometheus implementation.
-class WorkQueueObserver {
- public:
-  virtual ~WorkQueueObserver() = default;
-  virtual void OnAdd(const std::string& item) = 0;  // became dirty
-  virtual void OnGet(const std::string& item) = 0;  // handed out
-  virtual void OnDone(const std::string& item) = 0;
-  virtual void OnRetry() = 0;  // a delayed add
-};
 
 class WorkQueue {
  public:
   struct Options {
-    std::string name;  // metrics label; empty: not measured
+    std::string name = {};  // metrics label; empty: not measured
     // Shared by queues whose counters are one (provisioner 4.2).
     std::shared_ptr<RateLimiter> limiter;
-    WorkQueueObserver* observer = nullptr;  // borrowed, may be null
+    metrics::WorkQueueMetrics* metrics = nullptr;  // borrowed; null: not measured
   };
 
   WorkQueue(async::EventLoop& loop, Options options);
@@ -75,14 +65,17 @@ class WorkQueue {
   async::EventLoop& loop_;
   const Options options_;
   std::deque<std::string> queue_;
-  std::unordered_set<std::string> dirty_;
-  std::unordered_set<std::string> processing_;
+  // Since when: the add that made an item dirty, and when it was handed out.
+  using Times = std::unordered_map<std::string, MonotonicTime>;
+  Times dirty_;
+  Times processing_;
   Delayed delayed_;
   std::unordered_map<std::string, Delayed::iterator> delayed_by_item_;
   async::ScopedTimer timer_;
   std::optional<MonotonicTime> armed_;
   async::WaiterList waiters_;
   bool shutting_down_ = false;
+  metrics::WorkQueueMetrics::Handle measure_;  // last: asks processing_ for ages
 };
 
 // Runs up to `workers` operations at a time until the queue is shut down: gets an item, runs

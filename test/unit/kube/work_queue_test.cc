@@ -9,23 +9,12 @@
 #include "lib/async/run.h"
 #include "lib/async/sleep.h"
 #include "lib/async/timeout.h"
+#include "lib/metrics/exposition.h"
 
 namespace csinative::kube {
 namespace {
 
 using std::chrono::seconds;
-
-class CountingObserver final : public WorkQueueObserver {
- public:
-  void OnAdd(const std::string&) override { ++adds; }
-  void OnGet(const std::string&) override { ++gets; }
-  void OnDone(const std::string&) override { ++dones; }
-  void OnRetry() override { ++retries; }
-  int adds = 0;
-  int gets = 0;
-  int dones = 0;
-  int retries = 0;
-};
 
 class WorkQueueTest : public ::testing::Test {
  protected:
@@ -36,11 +25,12 @@ class WorkQueueTest : public ::testing::Test {
 
   async::VirtualScheduler scheduler_;
   async::VirtualLoop loop_{scheduler_};
-  CountingObserver observer_;
+  metrics::Registry registry_;
+  metrics::WorkQueueMetrics metrics_{registry_};
   WorkQueue queue_{loop_,
                    {.name = "test",
                     .limiter = std::make_shared<ExponentialLimiter>(seconds(1), seconds(300)),
-                    .observer = &observer_}};
+                    .metrics = &metrics_}};
   std::vector<std::string> log_;
   async::Scope scope_{loop_};
 };
@@ -51,7 +41,8 @@ TEST_F(WorkQueueTest, ItemsComeOutInOrderWithoutDuplicates) {
   EXPECT_EQ(Get(), "a");
   EXPECT_EQ(Get(), "b");
   EXPECT_EQ(Get(), "c");
-  EXPECT_EQ(observer_.adds, 3);
+  EXPECT_NE(metrics::ExposeText(registry_).find("workqueue_adds_total{name=\"test\"} 3\n"),
+            std::string::npos);
 }
 
 TEST_F(WorkQueueTest, KeyAddedWhileProcessingRunsAgainOnce) {
@@ -64,7 +55,9 @@ TEST_F(WorkQueueTest, KeyAddedWhileProcessingRunsAgainOnce) {
   EXPECT_EQ(Get(), "a");
   queue_.Done("a");
   EXPECT_EQ(queue_.size(), 0u);
-  EXPECT_EQ(observer_.adds, 2);
+  const std::string text = metrics::ExposeText(registry_);
+  EXPECT_NE(text.find("workqueue_adds_total{name=\"test\"} 2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("workqueue_depth{name=\"test\"} 0\n"), std::string::npos) << text;
 }
 
 TEST_F(WorkQueueTest, DelayedAddRunsAtItsTime) {
