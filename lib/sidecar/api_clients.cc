@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/sidecar/api_clients.h"
+
+#include <limits>
+#include <utility>
+
+namespace csinative::sidecar {
+
+std::string UserAgent(const Process& process) {
+#if defined(__aarch64__)
+  constexpr const char* kArch = "arm64";
+#elif defined(__x86_64__)
+  constexpr const char* kArch = "amd64";
+#else
+#error "name this architecture as Go does"
+#endif
+  return process.program_name() + "/v0.0.0 (linux/" + kArch + ") kubernetes/$Format";
+}
+
+Result<std::unique_ptr<kube::Client>> ApiClients::NewClient(double qps, int64_t burst) {
+  kube::ClientOptions options;
+  options.user_agent = UserAgent(process_);
+  options.qps = static_cast<float>(qps);
+  options.burst = static_cast<int>(std::min<int64_t>(
+      std::max<int64_t>(burst, std::numeric_limits<int>::min()), std::numeric_limits<int>::max()));
+  return kube::Client::Create(process_.loop(), process_.random(), *transport_, process_.log(),
+                              std::move(options));
+}
+
+Result<std::unique_ptr<ApiClients>> ConnectApi(RealProcess& process,
+                                               const kube::ConfigSources& sources) {
+  CSI_ASSIGN_OR_RETURN(kube::RestConfig config, kube::LoadConfig(sources, process.log()));
+  CSI_ASSIGN_OR_RETURN(std::unique_ptr<kube::ApiTransport> transport,
+                       kube::NewHttpTransport(process.real_loop(), std::move(config),
+                                              UserAgent(process), process.log()));
+  return std::make_unique<ApiClients>(process, std::move(transport));
+}
+
+}  // namespace csinative::sidecar

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// API clients of one program: one transport, so that all share its connections, and a client with
+// its own rate limit for each purpose (common 6). Loop only.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lib/base/result.h"
+#include "lib/kube/client.h"
+#include "lib/kube/config.h"
+#include "lib/kube/transport.h"
+#include "lib/sidecar/process.h"
+
+namespace csinative::sidecar {
+
+// "<program>/v0.0.0 (linux/amd64) kubernetes/$Format": what upstream's builds send, to the letter,
+// because audit and fairness rules match it.
+std::string UserAgent(const Process& process);
+
+class ApiClients {
+ public:
+  // The transport serves all clients and must outlive none of them: it is owned here.
+  ApiClients(Process& process, std::unique_ptr<kube::ApiTransport> transport)
+      : process_(process), transport_(std::move(transport)) {}
+
+  // A client with a token bucket of its own.
+  Result<std::unique_ptr<kube::Client>> NewClient(double qps, int64_t burst);
+  kube::ApiTransport& transport() { return *transport_; }
+
+ private:
+  Process& process_;
+  std::unique_ptr<kube::ApiTransport> transport_;
+};
+
+// From --master and --kubeconfig; both empty: in-cluster.
+Result<std::unique_ptr<ApiClients>> ConnectApi(RealProcess& process,
+                                               const kube::ConfigSources& sources);
+
+}  // namespace csinative::sidecar

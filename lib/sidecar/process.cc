@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/sidecar/process.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <utility>
+
+#include "lib/async/run.h"
+#include "lib/log/output.h"
+#include "lib/sidecar/signals.h"
+
+namespace csinative::sidecar {
+
+std::string Process::program_name() const {
+  const size_t slash = program_.rfind('/');
+  return slash == std::string::npos ? program_ : program_.substr(slash + 1);
+}
+
+void Process::Fatal(std::string text) {
+  log_.Fatalf("{}", text);
+  Exit(255);
+}
+
+void Process::Panic(std::string text) {
+  const std::string line = "panic: " + text + "\n";
+  (void)!::write(2, line.data(), line.size());
+  Exit(2);
+}
+
+RealProcess::RealProcess(int argc, char** argv)
+    : arguments_(argv + (argc > 0 ? 1 : 0), argv + argc),
+      backend_(std::make_shared<log::Backend>(log::NewFdOutput(2))),
+      random_(NewSystemRandom()) {
+  program_ = argc > 0 ? argv[0] : "";
+  log_ = log::Logger(backend_);
+  InstallDefaultSignalHandling();
+  loop_.set_exception_handler([this](std::exception_ptr error) {
+    std::string what = "an exception of unknown type";
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::exception& e) {
+      what = e.what();
+    } catch (...) {
+    }
+    log_.Error(what, "Observed a panic");
+    Panic(what);
+  });
+}
+
+RealProcess::~RealProcess() = default;
+
+std::optional<std::string> RealProcess::GetEnv(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  if (value == nullptr) return std::nullopt;
+  return std::string(value);
+}
+
+std::string RealProcess::HostName() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof name - 1) != 0) return "";
+  return name;
+}
+
+void RealProcess::Exit(int code) {
+  // Output is unbuffered, and other threads still use what static destructors would take away.
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
+
+void RealProcess::Run(async::Task<int> main_task) {
+  const int code = async::RunTask(loop_, std::move(main_task));
+  Exit(code);
+  std::abort();
+}
+
+}  // namespace csinative::sidecar
