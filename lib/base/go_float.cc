@@ -83,22 +83,18 @@ void AppendExponent(std::string& out, const Decimal& decimal, size_t least_digit
   out += text;
 }
 
-// Exponent form below 1e-04 and from 10^limit on.
-void AppendGeneral(std::string& out, double value, int limit) {
+}  // namespace
+
+void AppendGoFloatG(std::string& out, double value) {
   if (AppendSpecial(out, value)) return;
   const Decimal decimal = Shortest(value);
   const int exponent = decimal.point - 1;
-  if (value != 0 && (exponent < -4 || exponent >= limit)) {
+  if (value != 0 && (exponent < -4 || exponent >= 6)) {
     AppendExponent(out, decimal, 2);
   } else {
     AppendPlain(out, decimal);
   }
 }
-
-}  // namespace
-
-void AppendGoFloatG(std::string& out, double value) { AppendGeneral(out, value, 6); }
-void AppendGoFloatV(std::string& out, double value) { AppendGeneral(out, value, 21); }
 
 void AppendGoFloatF(std::string& out, double value) {
   if (AppendSpecial(out, value)) return;

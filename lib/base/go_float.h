@@ -8,11 +8,9 @@
 
 namespace csinative {
 
-// strconv's 'g' with shortest precision: exponent form below 1e-04 and from 1e+06 (metrics,
-// common 9.8). "+Inf", "-Inf", "NaN".
+// strconv's 'g' with shortest precision, and fmt's %v: exponent form below 1e-04 and from 1e+06
+// (metrics, common 9.8). "+Inf", "-Inf", "NaN".
 void AppendGoFloatG(std::string& out, double value);
-// fmt's %v: the same, with the exponent form from 1e+21 on.
-void AppendGoFloatV(std::string& out, double value);
 // strconv's 'f' with shortest precision: never an exponent.
 void AppendGoFloatF(std::string& out, double value);
 // encoding/json: plain from 1e-6 up to 1e21, exponent form outside. REQUIRES: finite.

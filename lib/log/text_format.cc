@@ -259,7 +259,7 @@ void AppendPlainValue(std::string& out, const Value& value) {
                  [&](bool b) { out += b ? "true" : "false"; },
                  [&](int64_t number) { AppendNumber(out, number); },
                  [&](uint64_t number) { AppendNumber(out, number); },
-                 [&](double number) { AppendGoFloatV(out, number); },
+                 [&](double number) { AppendGoFloatG(out, number); },
                  [&](const std::string& text) { out += text; },
                  [&](Duration duration) { out += FormatGoDuration(duration); },
                  [&](WallTime time) { out += GoTimeText(time); },
