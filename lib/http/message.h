@@ -19,6 +19,7 @@ class Headers {
   void Add(std::string name, std::string value);
   // Replaces all fields of that name.
   void Set(std::string_view name, std::string value);
+  void Remove(std::string_view name);
   // The first value, or nullopt.
   std::optional<std::string_view> Get(std::string_view name) const;
   const std::vector<std::pair<std::string, std::string>>& fields() const { return fields_; }

@@ -6,7 +6,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "lib/async/real_loop.h"
 #include "lib/async/scope.h"
@@ -45,6 +47,9 @@ struct ServerTls {
   std::string certificate_pem;
   std::string key_pem;
   std::string client_ca_pem;  // empty: client certificates are not asked for
+  // A certificate that is sent must be valid either way.
+  enum class ClientCertificate { kOptional, kRequired };
+  ClientCertificate client_certificate = ClientCertificate::kOptional;
 };
 
 struct ServerConfig {
