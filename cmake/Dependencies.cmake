@@ -63,3 +63,19 @@ target_link_libraries(csi_dep_yaml INTERFACE yaml-cpp)
 add_library(csi_dep_gtest INTERFACE)
 add_library(csi::gtest ALIAS csi_dep_gtest)
 target_link_libraries(csi_dep_gtest INTERFACE GTest::gmock GTest::gtest GTest::gtest_main)
+
+# RapidJSON 1.1.0 assigns to a const member in a function that nobody calls; clang 19 refuses to
+# compile it. The headers are copied and that one function is deleted.
+find_path(RAPIDJSON_INCLUDE_DIR rapidjson/document.h REQUIRED)
+set(_rapidjson "${CMAKE_BINARY_DIR}/rapidjson")
+if(NOT EXISTS "${_rapidjson}/done")
+  file(COPY "${RAPIDJSON_INCLUDE_DIR}/rapidjson" DESTINATION "${_rapidjson}")
+  file(READ "${_rapidjson}/rapidjson/document.h" _text)
+  string(REPLACE "operator=(const GenericStringRef& rhs) { s = rhs.s; length = rhs.length; }"
+    "operator=(const GenericStringRef& rhs) = delete;" _text "${_text}")
+  file(WRITE "${_rapidjson}/rapidjson/document.h" "${_text}")
+  file(TOUCH "${_rapidjson}/done")
+endif()
+add_library(csi_dep_rapidjson INTERFACE)
+add_library(csi::rapidjson ALIAS csi_dep_rapidjson)
+target_include_directories(csi_dep_rapidjson SYSTEM INTERFACE "${_rapidjson}")
