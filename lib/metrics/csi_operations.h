@@ -26,7 +26,9 @@ class CsiOperations {
     Labels fixed_labels = {};
   };
 
-  // registry outlives the manager and all its copies.
+  // registry outlives the manager and all its copies. A manager with other labels (after migration
+  // was detected) first needs Registry::RemoveFamily: what was recorded until then is lost, as it
+  // is upstream.
   explicit CsiOperations(Registry& registry) : CsiOperations(registry, Options{}) {}
   CsiOperations(Registry& registry, Options options);
 

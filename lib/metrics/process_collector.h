@@ -19,8 +19,10 @@ struct ProcessCollectorOptions {
   bool start_time_only = false;
 };
 
-// Adds the families to registry. What cannot be read is left out.
-void AddProcessCollector(Registry& registry, ProcessCollectorOptions options = {});
+// Adds the families to registry. What cannot be read is left out; the start time falls back to the
+// clock's time, which is then the moment of this call.
+void AddProcessCollector(Registry& registry, const Clock& clock,
+                         ProcessCollectorOptions options = {});
 
 // Boot time plus start ticks, in seconds since 1970; the clock's time when /proc does not tell.
 double ProcessStartTime(const std::string& root, const Clock& clock);

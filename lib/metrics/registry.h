@@ -110,6 +110,10 @@ class Registry {
   // bounds: upper bounds in ascending order, without +Inf; static storage, shared by all series.
   HistogramFamily& AddHistogram(FamilyOptions options, std::span<const double> bounds);
 
+  // Forgets a family, so that one with other labels can take its name. REQUIRES: nothing records to
+  // it any more.
+  void RemoveFamily(const std::string& name) { families_.erase(name); }
+
   // Called for every exposition. Whatever it refers to outlives the registry's last exposition.
   // A collected family whose name is taken is dropped: the first one wins (common 9.8).
   using Collector = std::function<void(std::vector<CollectedFamily>& out)>;
