@@ -32,7 +32,7 @@ sanity() {
     die 'csi-sanity failed'
   process_check "$dir" driver || die 'the driver ended'
   [[ -z $(product_volumes "$dir" driver) ]] || die "the driver still has volumes: $(product_volumes "$dir" driver)"
-  session_succeeded=yes
+  session_succeeded=1
   echo 'sanity: passed, nothing is left'
 }
 

@@ -5,7 +5,7 @@
 # by scripts/e2e.
 
 session_dir=''
-session_succeeded=''
+session_succeeded=0
 session_child=''
 session_external=''
 
@@ -52,14 +52,12 @@ session_end() {
   trap - EXIT
   trap '' INT TERM HUP
   set +e
-  if [[ -n $session_child ]]; then
-    kill -TERM "$session_child" 2>/dev/null
-    wait "$session_child" 2>/dev/null
-  fi
+  session_stop_child
   if [[ $(type -t session_cleanup) == function ]]; then session_cleanup; fi
   if [[ -n $session_dir && -e $session_dir/instance ]]; then
     instance_stop "$session_dir"
-    if [[ -n $session_succeeded && -z ${E2E_KEEP-} ]] && ((status == 0)); then
+    # Somebody who pressed Ctrl-C does not look for a reason.
+    if [[ -z ${E2E_KEEP-} ]] && ((status == 130 || (status == 0 && session_succeeded))); then
       instance_remove "$session_dir"
     else
       instance_remove "$session_dir" keep-logs
@@ -67,6 +65,18 @@ session_end() {
     fi
   fi
   exit "$status"
+}
+
+# Ends the command that `foreground` runs. Not by `wait`: inside a trap that interrupted another `wait` it can wait for ever.
+session_stop_child() {
+  local tries
+  [[ -n $session_child ]] || return 0
+  for ((tries = 0; tries < 200; tries++)); do
+    process_start_time "$session_child" >/dev/null || return 0
+    if ((tries % 20 == 0)); then kill -TERM "$session_child" 2>/dev/null; fi
+    sleep 0.05
+  done
+  kill -KILL "$session_child" 2>/dev/null
 }
 
 # foreground COMMAND...: runs it on our terminal so that a signal to this script is acted upon at once, not when the command ends.
