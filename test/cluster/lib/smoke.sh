@@ -183,7 +183,7 @@ smoke_check_objects() {
   local dir="$1" suffix="$2" claims="$3" name uid volume mode size class wrong=0 line expected id
   declare -A volumes=() held=() owned=()
   while IFS='|' read -r name line; do
-    volumes[$name]="$line"
+    if [[ -n $name ]]; then volumes[$name]="$line"; fi
   done < <(kubectl get persistentvolumes -o go-template-file=<(smoke_volume_template))
   for id in $(product_volumes "$dir" driver); do
     held[$id]=yes
