@@ -182,7 +182,7 @@ process_id() {
 process_check() {
   process_id "$1" "$2" >/dev/null && return
   say "$2 has ended; the end of $1/logs/$2.log:"
-  tail -n 15 "$1/logs/$2.log" >&2
+  tail -n 15 "$1/logs/$2.log" | cut -c -300 >&2
   return 1
 }
 

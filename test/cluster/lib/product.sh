@@ -6,6 +6,7 @@
 readonly product_build="${E2E_BUILD:-$e2e_repository/build/release}"
 readonly product_manifests="${E2E_MANIFESTS:-$e2e_repository/manifests}"
 readonly product_namespace=csi-native
+product_installed=()
 
 # What the sample driver calls itself, and the key of its topology.
 product_driver_name="${E2E_DRIVER_NAME:-sample.csi-native.dev}"
@@ -51,8 +52,15 @@ product_install() {
     esac
   done
   ((${#files[@]} > 0)) && [[ -e ${files[1]} ]] || die "no manifests in $product_manifests/$1"
+  product_installed=("${files[@]}")
   kubectl get namespace "$product_namespace" >/dev/null 2>&1 || kubectl create namespace "$product_namespace" >/dev/null
   kubectl apply "${files[@]}" >/dev/null
+}
+
+# Takes back what product_install added.
+product_uninstall() {
+  kubectl delete --ignore-not-found "${product_installed[@]}" >/dev/null
+  kubectl delete namespace "$product_namespace" --ignore-not-found >/dev/null
 }
 
 # product_start_driver DIR NAME NODE-ID [FLAG...]: the sample driver, listening on DIR/NAME/csi.sock, its volumes in DIR/NAME/state.

@@ -7,7 +7,8 @@
 smoke_times=()
 smoke_namespace=''
 smoke_node=''
-smoke_created_namespace=''
+smoke_owns_installation=''
+smoke_owns_driver=''
 
 smoke() {
   local dir="$session_dir" claims="${E2E_CLAIMS:-50}" started begun suffix provisioner driver_log port
@@ -79,14 +80,16 @@ smoke_fail() {
     kubectl get persistentvolumes -o wide
     kubectl get events --namespace "$smoke_namespace" --sort-by .lastTimestamp
   } >"$session_dir/logs/objects.txt" 2>&1 || true
-  tail -n 5 "$session_dir/logs/csi-provisioner.log" >&2 || true
+  tail -n 5 "$session_dir/logs/csi-provisioner.log" 2>/dev/null | cut -c -300 >&2 || true
   die "smoke: $* (objects and events: logs/objects.txt)"
 }
 
 # What has to be there before the claims.
 smoke_prepare() {
   local suffix="$1" mode
-  if ! kubectl get namespace "$product_namespace" >/dev/null 2>&1; then smoke_created_namespace=yes; fi
+  # What was there before stays.
+  kubectl get namespace "$product_namespace" >/dev/null 2>&1 || smoke_owns_installation=yes
+  kubectl get csidriver "$product_driver_name" >/dev/null 2>&1 || smoke_owns_driver=yes
   product_install provisioner
   node_object_create "$session_dir" "$smoke_node" "$product_driver_name" "$smoke_node" "$product_topology_key" "$smoke_node"
   kubectl create namespace "$smoke_namespace" >/dev/null
@@ -268,11 +271,14 @@ smoke_check_audit() {
 # What the session's end removes from a cluster that outlives it.
 session_cleanup() {
   [[ -n $session_external && -n $smoke_namespace ]] || return 0
-  process_stop "$session_dir" "node-$smoke_node" || true
-  kubectl delete namespace "$smoke_namespace" --ignore-not-found >/dev/null
+  # No kubelet ends these pods, and no claim goes before its pod.
+  kubectl delete pods --all --namespace "$smoke_namespace" --force --grace-period 0 >/dev/null 2>&1
+  kubectl delete namespace "$smoke_namespace" --ignore-not-found --timeout 60s >/dev/null
+  wait_until 20 'the volumes are gone' smoke_gone
   process_stop "$session_dir" csi-provisioner || true
   kubectl delete storageclass -l "csi-native/smoke=${smoke_node##*-}" --ignore-not-found >/dev/null
-  kubectl delete csidriver "$product_driver_name" --ignore-not-found >/dev/null
+  if [[ -n $smoke_owns_driver ]]; then kubectl delete csidriver "$product_driver_name" --ignore-not-found >/dev/null; fi
+  process_stop "$session_dir" "node-$smoke_node" || true
   node_object_delete "$smoke_node"
-  if [[ -n $smoke_created_namespace ]]; then kubectl delete namespace "$product_namespace" --ignore-not-found >/dev/null; fi
+  if [[ -n $smoke_owns_installation ]]; then product_uninstall; fi
 }
