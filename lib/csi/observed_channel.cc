@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/csi/observed_channel.h"
+
+#include <utility>
+
+#include "lib/csi/message_json.h"
+
+namespace csinative::csi {
+namespace {
+
+// csi-lib-utils connection: what stands behind a response that was cut (common 7.6).
+std::string Capped(std::string json, int64_t limit) {
+  if (limit <= 0 || json.size() <= static_cast<size_t>(limit)) return json;
+  json.resize(static_cast<size_t>(limit));
+  return json + " [response body too large, log capped to " + std::to_string(limit) + " chars]";
+}
+
+}  // namespace
+
+ObservedChannel::ObservedChannel(std::unique_ptr<rpc::Channel> inner, Options options)
+    : inner_(std::move(inner)), options_(std::move(options)) {}
+
+async::Task<Status> ObservedChannel::Call(std::string method,
+                                          const google::protobuf::Message& request,
+                                          google::protobuf::Message* response) {
+  return CallMigrated(std::move(method), request, response, false);
+}
+
+async::Task<Status> ObservedChannel::CallMigrated(std::string method,
+                                                  const google::protobuf::Message& request,
+                                                  google::protobuf::Message* response,
+                                                  bool migrated) {
+  options_.log.V(5).Info("GRPC call", "method", method, "request",
+                         [&request] { return StrippedJson(request); });
+  // The request is serialized here, before the task is awaited: it need not outlive this call.
+  async::Task<Status> call = inner_->Call(method, request, response);
+  return Observe(std::move(method), std::move(call), response, migrated);
+}
+
+async::Task<Status> ObservedChannel::Observe(std::string method, async::Task<Status> call,
+                                             google::protobuf::Message* response, bool migrated) {
+  async::TaskContext context = co_await async::CurrentContext();
+  const MonotonicTime start = context.loop->Now();
+  Status status = co_await std::move(call);
+  if (options_.operations) {
+    options_.operations->Record(method, status, context.loop->Now() - start, migrated);
+  }
+  options_.log.V(5).Info(
+      "GRPC response", "response",
+      [&] { return status.ok() ? Capped(StrippedJson(*response), options_.max_log_length) : "{}"; },
+      "err", status);
+  co_return status;
+}
+
+}  // namespace csinative::csi

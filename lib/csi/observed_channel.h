@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A channel that logs each call with its secrets stripped and measures it (common 7.6, 9.2): what
+// all sidecars put around their connection. Loop only.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lib/log/logger.h"
+#include "lib/metrics/csi_operations.h"
+#include "lib/rpc/channel.h"
+
+namespace csinative::csi {
+
+class ObservedChannel final : public rpc::Channel {
+ public:
+  struct Options {
+    log::Logger log = {};
+    std::shared_ptr<metrics::CsiOperations> operations = nullptr;  // null: not measured
+    // Longer responses are cut in the log; 0 or less: never (--max-grpc-log-length).
+    int64_t max_log_length = 0;
+  };
+  ObservedChannel(std::unique_ptr<rpc::Channel> inner, Options options);
+
+  async::Task<Status> Call(std::string method, const google::protobuf::Message& request,
+                           google::protobuf::Message* response) override;
+  // The same call, measured with migrated="true" for a driver that declares the label.
+  async::Task<Status> CallMigrated(std::string method, const google::protobuf::Message& request,
+                                   google::protobuf::Message* response, bool migrated);
+
+ private:
+  async::Task<Status> Observe(std::string method, async::Task<Status> call,
+                              google::protobuf::Message* response, bool migrated);
+
+  const std::unique_ptr<rpc::Channel> inner_;
+  const Options options_;
+};
+
+}  // namespace csinative::csi
