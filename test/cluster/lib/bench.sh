@@ -11,12 +11,15 @@ bench_idle() {
     shift 2
   fi
   (($# == 0)) || usage_error "bench-idle does not know $1"
-  product_ensure sample-driver csi-provisioner
+  if [[ -z ${E2E_DRIVER-} ]]; then product_ensure sample-driver; fi
+  if [[ -z ${E2E_PROVISIONER-} ]]; then product_ensure csi-provisioner; fi
   binaries_ensure upstream
   product_install provisioner
   kubeconfig_for_account "$dir/csi-provisioner.kubeconfig" "$product_namespace" csi-provisioner
   for name in csi-native upstream; do
-    path="$(product_path "$([[ $name == csi-native ]] || echo upstream)" csi-provisioner)"
+    path="${E2E_PROVISIONER-}"
+    if [[ $name == upstream ]]; then path=upstream; fi
+    path="$(product_path "$path" csi-provisioner)"
     # Two names, so that each leads in a Lease of its own.
     product_driver_name="$name.bench.csi-native.dev"
     product_start_driver "$dir" "driver-$name" node-1 --driver-name "$product_driver_name"

@@ -12,17 +12,14 @@ product_installed=()
 product_driver_name="${E2E_DRIVER_NAME:-sample.csi-native.dev}"
 readonly product_topology_key="${E2E_TOPOLOGY_KEY-topology.sample.csi-native.dev/node}"
 
-# product_ensure PROGRAM...: all of them exist in the build folder; builds them when one does not.
+# product_ensure PROGRAM...: all of them are in the build folder and up to date. A build folder that was named (E2E_BUILD) is taken as it is.
 product_ensure() {
-  local program missing=''
+  local program
+  if [[ -z ${E2E_BUILD-} ]]; then
+    "$e2e_repository/scripts/build" release "$@" >&2 || die 'the build failed'
+  fi
   for program; do
-    if [[ ! -x $product_build/bin/$program ]]; then missing="$program"; fi
-  done
-  [[ -n $missing ]] || return 0
-  say "$product_build/bin/$missing is missing, building"
-  "$e2e_repository/scripts/build" >&2 || die 'the build failed'
-  for program; do
-    [[ -x $product_build/bin/$program ]] || die "the build left no $product_build/bin/$program"
+    [[ -x $product_build/bin/$program ]] || die "there is no $product_build/bin/$program"
   done
 }
 
