@@ -27,9 +27,12 @@ sanity() {
     "$(product_path "${E2E_DRIVER-}" sample-driver)" --endpoint "unix://$dir/driver/csi.sock" --state-dir "$dir/driver/state" \
     --node-id sanity-node $driver_flags
   wait_until 20 'the driver listens' product_socket_ready "$dir" driver
-  foreground nsenter --mount --target "$(process_id "$dir" mounts)" \
-    "$sanity" --csi.endpoint "unix://$dir/driver/csi.sock" --csi.mountdir "$dir/target" --csi.stagingdir "$dir/staging" "$@" ||
+  [[ -t 1 ]] || set -- --ginkgo.no-color "$@"
+  if ! foreground nsenter --mount --target "$(process_id "$dir" mounts)" \
+    "$sanity" --csi.endpoint "unix://$dir/driver/csi.sock" --csi.mountdir "$dir/target" --csi.stagingdir "$dir/staging" "$@"; then
+    process_check "$dir" driver || true
     die 'csi-sanity failed'
+  fi
   process_check "$dir" driver || die 'the driver ended'
   [[ -z $(product_volumes "$dir" driver) ]] || die "the driver still has volumes: $(product_volumes "$dir" driver)"
   session_succeeded=1
