@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of common/20.7.
+#include "lib/csi/identity.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "lib/async/run.h"
+#include "lib/async/sleep.h"
+#include "test/support/fake_channel.h"
+
+namespace csinative::csi {
+namespace {
+
+using std::chrono::seconds;
+
+class IdentityTest : public ::testing::Test {
+ protected:
+  async::VirtualScheduler scheduler_;
+  async::VirtualLoop loop_{scheduler_};
+  test::FakeChannel channel_;
+};
+
+TEST_F(IdentityTest, DriverNameIsReturnedAsItIs) {  // R1
+  channel_.On<::csi::v1::GetPluginInfoRequest, ::csi::v1::GetPluginInfoResponse>(
+      "/csi.v1.Identity/GetPluginInfo", [](const auto&, auto* response) {
+        response->set_name("csi/example");
+        return Status();
+      });
+  EXPECT_EQ(*async::RunTask(scheduler_, loop_, GetDriverName(channel_)), "csi/example");
+}
+
+TEST_F(IdentityTest, EmptyDriverNameIsAnError) {  // R2
+  channel_.On<::csi::v1::GetPluginInfoRequest, ::csi::v1::GetPluginInfoResponse>(
+      "/csi.v1.Identity/GetPluginInfo", [](const auto&, auto*) { return Status(); });
+  EXPECT_EQ(async::RunTask(scheduler_, loop_, GetDriverName(channel_)).status().message(),
+            "driver name is empty");
+}
+
+TEST_F(IdentityTest, DriverNameFailurePassesThrough) {  // R2
+  EXPECT_EQ(async::RunTask(scheduler_, loop_, GetDriverName(channel_)).status().message(),
+            "rpc error: code = Unimplemented desc = unknown service csi.v1.Identity");
+}
+
+TEST_F(IdentityTest, PluginCapabilitiesKeepUnknownAndSkipOtherKinds) {  // R3, R4, R5
+  using ::csi::v1::PluginCapability;
+  channel_.On<::csi::v1::GetPluginCapabilitiesRequest, ::csi::v1::GetPluginCapabilitiesResponse>(
+      "/csi.v1.Identity/GetPluginCapabilities", [](const auto&, auto* response) {
+        response->add_capabilities()->mutable_service()->set_type(
+            PluginCapability::Service::CONTROLLER_SERVICE);
+        response->add_capabilities()->mutable_service()->set_type(
+            PluginCapability::Service::UNKNOWN);
+        response->add_capabilities()->mutable_volume_expansion();
+        response->add_capabilities();
+        return Status();
+      });
+  auto set = async::RunTask(scheduler_, loop_, GetPluginCapabilities(channel_));
+  ASSERT_TRUE(set.ok());
+  EXPECT_TRUE(set->Has(PluginCapability::Service::CONTROLLER_SERVICE));
+  EXPECT_TRUE(set->Has(PluginCapability::Service::UNKNOWN));
+  EXPECT_FALSE(set->Has(PluginCapability::Service::VOLUME_ACCESSIBILITY_CONSTRAINTS));
+}
+
+TEST_F(IdentityTest, ControllerCapabilitiesAreExactlyTheAnnouncedOnes) {  // R7, R9
+  using RPC = ::csi::v1::ControllerServiceCapability::RPC;
+  channel_.On<::csi::v1::ControllerGetCapabilitiesRequest,
+              ::csi::v1::ControllerGetCapabilitiesResponse>(
+      "/csi.v1.Controller/ControllerGetCapabilities", [](const auto&, auto* response) {
+        response->add_capabilities()->mutable_rpc()->set_type(RPC::CREATE_DELETE_VOLUME);
+        response->add_capabilities()->mutable_rpc()->set_type(RPC::PUBLISH_UNPUBLISH_VOLUME);
+        response->add_capabilities();
+        return Status();
+      });
+  auto set = async::RunTask(scheduler_, loop_, GetControllerCapabilities(channel_));
+  ASSERT_TRUE(set.ok());
+  EXPECT_TRUE(set->Has(RPC::CREATE_DELETE_VOLUME));
+  EXPECT_TRUE(set->Has(RPC::PUBLISH_UNPUBLISH_VOLUME));
+  EXPECT_FALSE(set->Has(RPC::CLONE_VOLUME));
+  EXPECT_FALSE(async::RunTask(scheduler_, loop_, GetGroupControllerCapabilities(channel_)).ok());
+}
+
+struct ProbeRow {
+  const char* name;
+  // Answers in order: "ready", "absent", "not", or a gRPC code name by number.
+  std::vector<std::string> answers;
+  size_t calls;
+  const char* error = "";
+};
+
+class WaitUntilReadyTest : public ::testing::TestWithParam<ProbeRow> {};
+
+TEST_P(WaitUntilReadyTest, FollowsTheProbeTable) {
+  async::VirtualScheduler scheduler;
+  async::VirtualLoop loop(scheduler);
+  test::FakeChannel channel;
+  size_t next = 0;
+  channel.On<::csi::v1::ProbeRequest, ::csi::v1::ProbeResponse>(
+      "/csi.v1.Identity/Probe", [&next](const auto&, auto* response) {
+        const std::string& answer = GetParam().answers.at(next++);
+        if (answer == "absent") return Status();
+        if (answer == "ready" || answer == "not") {
+          response->mutable_ready()->set_value(answer == "ready");
+          return Status();
+        }
+        return RpcStatus(answer == "DeadlineExceeded" ? 4
+                         : answer == "Unimplemented"  ? 12
+                                                      : 2,
+                         "mock");
+      });
+  const MonotonicTime start = loop.Now();
+  Status status =
+      async::RunTask(scheduler, loop, WaitUntilReady(channel, seconds(10), log::Logger()));
+  EXPECT_EQ(status.message(), GetParam().error);
+  EXPECT_EQ(channel.calls.size(), GetParam().calls);
+  EXPECT_EQ(loop.Now() - start, seconds(GetParam().calls - 1));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, WaitUntilReadyTest,
+    ::testing::Values(
+        ProbeRow{"P1_ready", {"ready"}, 1}, ProbeRow{"P1_absent", {"absent"}, 1},
+        ProbeRow{"P2_error",
+                 {"Unknown"},
+                 1,
+                 "CSI driver probe failed: rpc error: code = Unknown desc = mock"},
+        ProbeRow{"P3_timeout_then_error",
+                 {"DeadlineExceeded", "Unknown"},
+                 2,
+                 "CSI driver probe failed: rpc error: code = Unknown desc = mock"},
+        ProbeRow{"P4_timeouts_then_ready", {"DeadlineExceeded", "DeadlineExceeded", "ready"}, 3},
+        ProbeRow{"P5_not_ready_then_error",
+                 {"not", "Unknown"},
+                 2,
+                 "CSI driver probe failed: rpc error: code = Unknown desc = mock"},
+        ProbeRow{"P6_not_ready_then_ready", {"not", "not", "ready"}, 3},
+        ProbeRow{"P7_unimplemented",
+                 {"Unimplemented"},
+                 1,
+                 "CSI driver probe failed: rpc error: code = Unimplemented desc = mock"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST_F(IdentityTest, HangingProbeIsRepeatedWithoutLimit) {
+  channel_.Handle("/csi.v1.Identity/Probe", [](auto, auto*) -> async::Task<Status> {
+    Status ended = co_await async::Sleep(std::chrono::hours(1));
+    co_return RpcStatus(static_cast<int>(ended.code()), ended.message());
+  });
+  async::Scope scope(loop_);
+  bool done = false;
+  auto run = [](rpc::Channel* channel, bool* flag) -> async::Task<void> {
+    (void)co_await WaitUntilReady(*channel, seconds(10), log::Logger());
+    *flag = true;
+  };
+  scope.Spawn(run(&channel_, &done));
+  scheduler_.Advance(seconds(95));
+  EXPECT_FALSE(done);
+  EXPECT_EQ(channel_.calls.size(), 10u);
+  scope.Cancel();
+  scheduler_.Settle();
+  EXPECT_TRUE(done);
+}
+
+}  // namespace
+}  // namespace csinative::csi

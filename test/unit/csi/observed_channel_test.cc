@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/csi/observed_channel.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "lib/async/run.h"
+#include "lib/csi/identity.h"
+#include "lib/log/backend.h"
+#include "lib/log/output.h"
+#include "lib/metrics/exposition.h"
+#include "test/support/fake_channel.h"
+
+namespace csinative::csi {
+namespace {
+
+class ObservedChannelTest : public ::testing::Test {
+ protected:
+  ObservedChannelTest() {
+    auto fake = std::make_unique<test::FakeChannel>();
+    fake->On<::csi::v1::GetPluginInfoRequest, ::csi::v1::GetPluginInfoResponse>(
+        "/csi.v1.Identity/GetPluginInfo", [](const auto&, auto* response) {
+          response->set_name("driver");
+          return Status();
+        });
+    backend_->SetVerbosity(5);
+    channel_ = std::make_unique<ObservedChannel>(
+        std::move(fake),
+        ObservedChannel::Options{
+            .log = log::Logger(backend_), .operations = operations_, .max_log_length = 10});
+  }
+
+  async::VirtualScheduler scheduler_;
+  async::VirtualLoop loop_{scheduler_};
+  metrics::Registry registry_;
+  std::shared_ptr<metrics::CsiOperations> operations_ =
+      std::make_shared<metrics::CsiOperations>(registry_);
+  std::shared_ptr<log::CollectingOutput> output_ = std::make_shared<log::CollectingOutput>();
+  std::shared_ptr<log::Backend> backend_ = std::make_shared<log::Backend>(output_);
+  std::unique_ptr<ObservedChannel> channel_;
+};
+
+TEST_F(ObservedChannelTest, LogsCallAndResponseAndCapsTheResponse) {
+  ASSERT_TRUE(async::RunTask(scheduler_, loop_, GetDriverName(*channel_)).ok());
+  auto records = output_->Records();
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_NE(records[0].find(R"("GRPC call" method="/csi.v1.Identity/GetPluginInfo" request="{}")"),
+            std::string::npos)
+      << records[0];
+  EXPECT_NE(records[1].find(
+                R"("GRPC response" response="{\"name\":\"d [response body too large, log capped )"
+                R"(to 10 chars]" err=null)"),
+            std::string::npos)
+      << records[1];
+}
+
+TEST_F(ObservedChannelTest, FailedCallLogsAnEmptyResponseAndIsMeasured) {  // K7
+  ::csi::v1::ProbeResponse response;
+  Status status = async::RunTask(
+      scheduler_, loop_,
+      channel_->Call("/csi.v1.Identity/Probe", ::csi::v1::ProbeRequest(), &response));
+  EXPECT_EQ(status.code(), Code::kUnimplemented);
+  EXPECT_NE(output_->Last().find(R"(response="{}" err="rpc error: code = Unimplemented desc = )"),
+            std::string::npos)
+      << output_->Last();
+  const std::string text = metrics::ExposeText(registry_);
+  EXPECT_NE(
+      text.find(R"(csi_sidecar_operations_seconds_count{driver_name="unknown-driver",)"
+                R"(grpc_status_code="Unimplemented",method_name="/csi.v1.Identity/Probe"} 1)"),
+      std::string::npos)
+      << text;
+}
+
+TEST_F(ObservedChannelTest, WritesNothingBelowVerbosityFive) {
+  backend_->SetVerbosity(4);
+  ASSERT_TRUE(async::RunTask(scheduler_, loop_, GetDriverName(*channel_)).ok());
+  EXPECT_TRUE(output_->Records().empty());
+}
+
+}  // namespace
+}  // namespace csinative::csi
