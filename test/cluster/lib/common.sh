@@ -218,9 +218,20 @@ processes_of() {
   done
 }
 
+# Loop devices on files of the instance in DIR, one a line. They outlive the driver that made them.
+loop_devices_of() {
+  local backing device
+  for backing in /sys/block/loop*/loop/backing_file; do
+    if [[ -e $backing && $(<"$backing") == "$1"/* ]]; then
+      device="${backing#/sys/block/}"
+      printf '/dev/%s\n' "${device%%/*}"
+    fi
+  done
+}
+
 # instance_stop DIR: stops everything that runs for the instance, the newest first, and makes sure that nothing is left.
 instance_stop() {
-  local dir="$1" name pid left
+  local dir="$1" name pid device left
   # shellcheck disable=SC2045  # our own names, and only ls sorts by age
   for name in $(ls -t "$dir/processes" 2>/dev/null); do
     case $name in
@@ -233,6 +244,11 @@ instance_stop() {
   for pid in "${left[@]}"; do
     say "still running, killing it: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null || true)"
     kill -KILL "$pid" 2>/dev/null || true
+  done
+  mapfile -t left < <(loop_devices_of "$dir")
+  for device in "${left[@]}"; do
+    say "still attached, detaching it: $device"
+    losetup --detach "$device" || true
   done
   ports_release "$dir"
 }

@@ -35,6 +35,7 @@ sanity() {
   fi
   process_check "$dir" driver || die 'the driver ended'
   [[ -z $(product_volumes "$dir" driver) ]] || die "the driver still has volumes: $(product_volumes "$dir" driver)"
+  [[ -z $(loop_devices_of "$dir") ]] || die "loop devices are left: $(loop_devices_of "$dir")"
   session_succeeded=1
   echo 'sanity: passed, nothing is left'
 }
