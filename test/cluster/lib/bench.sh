@@ -21,7 +21,7 @@ bench_idle() {
     if [[ $name == upstream ]]; then path=upstream; fi
     path="$(product_path "$path" csi-provisioner)"
     # Two names, so that each leads in a Lease of its own.
-    product_driver_name="$name.bench.csi-native.dev"
+    product_driver_name="$name.bench.csi-native.io"
     product_start_driver "$dir" "driver-$name" node-1 --driver-name "$product_driver_name"
     port="$(port_reserve "$dir")"
     product_start_provisioner "$dir" "$name" "$path" "driver-$name" "$dir/csi-provisioner.kubeconfig" "$port"

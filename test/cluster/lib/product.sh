@@ -9,8 +9,8 @@ readonly product_namespace=csi-native
 product_installed=()
 
 # What the sample driver calls itself, and the key of its topology.
-product_driver_name="${E2E_DRIVER_NAME:-sample.csi-native.dev}"
-readonly product_topology_key="${E2E_TOPOLOGY_KEY-topology.sample.csi-native.dev/node}"
+product_driver_name="${E2E_DRIVER_NAME:-sample.csi-native.io}"
+readonly product_topology_key="${E2E_TOPOLOGY_KEY-topology.sample.csi-native.io/node}"
 
 # product_ensure PROGRAM...: all of them are in the build folder and up to date. A build folder that was named (E2E_BUILD) is taken as it is.
 product_ensure() {

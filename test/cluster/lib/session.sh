@@ -57,7 +57,9 @@ session_end() {
   if [[ -n $session_dir && -e $session_dir/instance ]]; then
     instance_stop "$session_dir"
     # Somebody who pressed Ctrl-C does not look for a reason.
-    if [[ -z ${E2E_KEEP-} ]] && ((status == 130 || (status == 0 && session_succeeded))); then
+    if [[ -z $(ls -A "$session_dir/logs") ]]; then
+      instance_remove "$session_dir"
+    elif [[ -z ${E2E_KEEP-} ]] && ((status == 130 || (status == 0 && session_succeeded))); then
       instance_remove "$session_dir"
     else
       instance_remove "$session_dir" keep-logs
