@@ -24,8 +24,8 @@ struct DriverOptions {
   bool node = true;
   // Names of plugin, controller and node capabilities that are not announced.
   std::set<std::string> without;
-  // Segments of this node and of the volumes it makes, e.g. topology.sample.csi-native.io/node=node-1.
-  // Empty: no topology.
+  // Segments of this node and of the volumes it makes, e.g.
+  // topology.sample.csi-native.io/node=node-1. Empty: no topology.
   std::map<std::string, std::string> topology;
   int64_t max_volumes_per_node = 0;      // 0: no limit
   int64_t max_volume_bytes = 1LL << 40;  // larger requests are out of range

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The sample driver's storage backend: a folder for each volume and snapshot with its data and a
-// small description, mirrored in memory. A restarted driver finds all of it again. Nothing is synced
-// to disk: a power failure is not modelled. Memory: loop only; the functions that touch data run on
-// the blocking pool and are marked.
+// small description, mirrored in memory. A restarted driver finds all of it again. Nothing is
+// synced to disk: a power failure is not modelled. Memory: loop only; the functions that touch data
+// run on the blocking pool and are marked.
 #pragma once
 
 #include <cstdint>
