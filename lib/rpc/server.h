@@ -18,8 +18,8 @@
 namespace csinative::rpc {
 
 // One method: its prototype messages and the function that answers. The task is cancelled when the
-// client goes away or its deadline passes. A failing Status is sent with its code (or the code of
-// its RpcError) and message.
+// client goes away or its deadline passes. A failing Status is sent with its code and message; an
+// RpcStatus with the code and description of its detail.
 struct Method {
   const google::protobuf::Message* request_prototype = nullptr;
   const google::protobuf::Message* response_prototype = nullptr;
@@ -33,10 +33,14 @@ struct Method {
 class Server {
  public:
   virtual ~Server() = default;
+  // Before or after Start. A call of a method that is not registered is answered as Go's servers
+  // do: "unknown service x" or "unknown method y for service x", kUnimplemented.
   virtual void Register(std::string method, Method handler) = 0;
-  // "unix:///abs/path" or "host:port". A stale socket file is removed first.
+  // "unix:///abs/path" or "host:port". A stale socket file is removed first. The failure is worded
+  // as Go's net.Listen words it.
   virtual Status Start(std::string address) = 0;
-  // Stops accepting, cancels calls, waits for handlers. REQUIRED before destruction once started.
+  // Stops accepting, cancels calls, waits for handlers, removes the socket. REQUIRED before
+  // destruction once started, unless the loop is discarding.
   virtual async::Task<void> Close() = 0;
 };
 

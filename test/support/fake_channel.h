@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A driver in the same process: each method is a function. For controller tests in virtual time.
-// Not modelled: connection loss, message size limits, deadlines sent to the peer (the caller's time
-// limit ends a slow handler as it would end a call).
+// A Channel that answers calls in the process itself, on any loop: controllers under virtual time.
+// Each method has a handler, or a script of handlers that are used up one by one. Requests are
+// recorded in the order they were made.
+//
+// Models: latency (a handler may sleep), failures, cancellation and deadline (the handler is
+// cancelled with the caller, and the failure is worded as gRPC words it).
+// Does not model: serialization limits, connection state and loss, calls that go on at the peer
+// after the caller gave up.
 #pragma once
 
+#include <google/protobuf/message.h>
+
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,60 +20,70 @@
 #include <utility>
 #include <vector>
 
-#include "lib/async/task.h"
 #include "lib/rpc/channel.h"
 
-namespace csinative::test {
+namespace csinative::testing {
 
 class FakeChannel final : public rpc::Channel {
  public:
-  using Handler = std::function<async::Task<Status>(
-      std::shared_ptr<google::protobuf::Message> request, google::protobuf::Message* response)>;
+  // A failing Status without RpcError becomes an RpcStatus of its code and message.
+  using Handler = std::function<async::Task<Status>(const google::protobuf::Message* request,
+                                                    google::protobuf::Message* response)>;
 
-  // A method without a handler answers Unimplemented, as Go's servers do.
-  void Handle(std::string method, Handler handler) {
+  struct Recorded {
+    std::string method;
+    std::shared_ptr<const google::protobuf::Message> request;
+  };
+
+  // Answers every call of the method from now on; a script (below) comes first.
+  void On(std::string method, Handler handler) {
     handlers_[std::move(method)] = std::move(handler);
   }
-
-  // Typed form for handlers that answer at once: fn(const Req&, Resp*) -> Status.
-  template <typename Req, typename Resp>
-  void On(std::string method, std::function<Status(const Req&, Resp*)> fn) {
-    Handle(std::move(method), [fn = std::move(fn)](auto request, auto* response) {
-      return Answer(fn(static_cast<const Req&>(*request), static_cast<Resp*>(response)));
-    });
+  // Answers one call of the method, after those scripted before.
+  void Once(const std::string& method, Handler handler) {
+    scripts_[method].push_back(std::move(handler));
   }
 
-  // Methods in the order they were called.
-  std::vector<std::string> calls;
+  // On and Once with types: fn is Task<Status>(Req, Resp*).
+  template <typename Req, typename Resp, typename F>
+  void Handle(std::string method, F fn) {
+    On(std::move(method), Typed<Req, Resp>(std::move(fn)));
+  }
+  template <typename Req, typename Resp, typename F>
+  void HandleOnce(const std::string& method, F fn) {
+    Once(method, Typed<Req, Resp>(std::move(fn)));
+  }
+  // Fixed outcomes.
+  void Answer(std::string method, const google::protobuf::Message& response);
+  void AnswerOnce(const std::string& method, const google::protobuf::Message& response);
+  void Fail(std::string method, Status failure);
+  void FailOnce(const std::string& method, Status failure);
+
+  // All calls so far. A method without a handler is recorded and answered with kUnimplemented.
+  const std::vector<Recorded>& calls() const { return calls_; }
+  // The methods of calls(), without the path in front of the last part: "CreateVolume".
+  std::vector<std::string> MethodNames() const;
+  size_t CountOf(const std::string& method) const;
+  void ClearCalls() { calls_.clear(); }
 
   async::Task<Status> Call(std::string method, const google::protobuf::Message& request,
-                           google::protobuf::Message* response) override {
-    std::shared_ptr<google::protobuf::Message> copy(request.New());
-    copy->CopyFrom(request);
-    return Run(std::move(method), std::move(copy), response);
-  }
+                           google::protobuf::Message* response) override;
 
  private:
-  static async::Task<Status> Answer(Status status) { co_return status; }
-
-  async::Task<Status> Run(std::string method, std::shared_ptr<google::protobuf::Message> request,
-                          google::protobuf::Message* response) {
-    calls.push_back(method);
-    Status running = co_await async::CancellationStatus();
-    if (!running.ok()) {
-      co_return RpcStatus(static_cast<int>(running.code()), running.message());
-    }
-    auto it = handlers_.find(method);
-    if (it == handlers_.end()) {
-      const std::string service = method.substr(1, method.rfind('/') - 1);
-      co_return RpcStatus(12, "unknown service " + service);
-    }
-    // A copy: the handler may replace itself.
-    Handler handler = it->second;
-    co_return co_await handler(std::move(request), response);
+  template <typename Req, typename Resp, typename F>
+  static Handler Typed(F fn) {
+    return [fn = std::move(fn)](const google::protobuf::Message* request,
+                                google::protobuf::Message* response) {
+      return fn(*static_cast<const Req*>(request), static_cast<Resp*>(response));
+    };
   }
+  async::Task<Status> Run(std::string method,
+                          std::shared_ptr<const google::protobuf::Message> request,
+                          google::protobuf::Message* response);
 
   std::map<std::string, Handler> handlers_;
+  std::map<std::string, std::deque<Handler>> scripts_;
+  std::vector<Recorded> calls_;
 };
 
-}  // namespace csinative::test
+}  // namespace csinative::testing
