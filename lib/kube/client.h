@@ -18,11 +18,12 @@
 #include <utility>
 #include <vector>
 
-#include "apis/k8s.h"
+#include "apis/forward.h"
 #include "lib/async/event_loop.h"
 #include "lib/async/task.h"
 #include "lib/base/random.h"
 #include "lib/base/result.h"
+#include "lib/base/unique_function.h"
 #include "lib/kube/rate_limiter.h"
 #include "lib/kube/resource.h"
 #include "lib/kube/transport.h"
@@ -60,6 +61,7 @@ struct ClientOptions {
   float qps = 5;  // <0: no limit; 0: 5 with burst 10 (kube-client 10.3)
   int burst = 10;
   bool protobuf = true;  // false: JSON, for servers that know no protobuf
+  std::string accept;    // Accept header; empty: by encoding (kube-client 7)
 };
 
 class Client {

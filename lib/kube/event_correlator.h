@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "apis/core/v1/core.pb.h"
+#include "apis/core/v1/event.pb.h"
 #include "apis/namespaces.h"
 #include "lib/base/clock.h"
 #include "lib/base/random.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "apis/k8s.h"
+#include "apis/forward.h"
 
 namespace csinative::kube {
 

@@ -11,6 +11,8 @@
 #include <memory>
 #include <string>
 
+#include "apis/core/v1/volume.pb.h"
+#include "apis/storage/v1/storage.pb.h"
 #include "lib/async/scope.h"
 #include "lib/base/random.h"
 #include "lib/kube/client.h"

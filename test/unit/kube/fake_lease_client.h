@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "apis/k8s.h"
+#include "apis/coordination/v1/coordination.pb.h"
+#include "apis/core/v1/event.pb.h"
 #include "lib/async/sleep.h"
 #include "lib/kube/client.h"
 
