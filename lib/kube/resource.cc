@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/kube/resource.h"
 
-#include "apis/k8s.h"
-
 namespace csinative::kube {
 namespace {
 
