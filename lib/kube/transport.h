@@ -28,6 +28,7 @@ struct ApiResponse {
   std::string content_type;
   std::string retry_after;            // header value, empty if absent
   std::vector<std::string> warnings;  // texts of code 299 Warning headers
+  std::string flow_schema_uid;        // X-Kubernetes-PF-FlowSchema-UID, empty if absent
   std::string body;
 };
 
@@ -36,6 +37,7 @@ class ApiStream {
   virtual ~ApiStream() = default;
   virtual const ApiResponse& head() const = 0;  // body empty
   // The next bytes, at least one; empty at a clean end. kUnavailable/kTimeout TransportError else.
+  // A call that was cancelled leaves the stream unusable.
   virtual async::Task<Result<std::string>> Read() = 0;
 };
 
@@ -45,6 +47,8 @@ class ApiTransport {
   // Any answer of the server is Ok, whatever its code; no answer is a TransportError.
   virtual async::Task<Result<ApiResponse>> Do(ApiRequest request) = 0;
   virtual async::Task<Result<std::unique_ptr<ApiStream>>> Stream(ApiRequest request) = 0;
+  // "https://host:port/prefix" that paths are appended to, for error texts and logs.
+  virtual std::string base_url() const { return ""; }
 };
 
 }  // namespace csinative::kube

@@ -62,8 +62,12 @@ std::string EncodeQuery(const QueryParameters& query) {
 }
 
 void SortQuery(QueryParameters& query) {
-  std::stable_sort(query.begin(), query.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  // Insertion sort: stable, and queries have a handful of parameters.
+  for (auto it = query.begin(); it != query.end(); ++it) {
+    const auto place = std::upper_bound(
+        query.begin(), it, *it, [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::rotate(place, it, it + 1);
+  }
 }
 
 }  // namespace csinative::kube

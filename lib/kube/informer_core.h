@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What Informer<T> does, without T: reflector, store and handlers on google::protobuf::Message, so
+// that the code exists once and not once a kind. Internal to informer.h. Loop only.
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/async/scope.h"
+#include "lib/async/sync.h"
+#include "lib/base/random.h"
+#include "lib/kube/client.h"
+#include "lib/kube/reflector.h"
+#include "lib/kube/resource.h"
+#include "lib/kube/store.h"
+#include "lib/log/logger.h"
+
+namespace csinative::kube {
+
+// Why a handler is called for an addition.
+enum class AddKind { kInitialList, kLive };
+
+struct InformerOptions {
+  std::string ns;  // empty: all namespaces
+  std::string label_selector;
+  std::string field_selector;
+  Duration resync = Duration::zero();  // zero: never
+  bool watch_list = true;              // stream the initial list (KUBE_FEATURE_WatchListClient)
+};
+
+class InformerCore final : private ReflectorSink {
+ public:
+  using Message = google::protobuf::Message;
+  struct Type {
+    const ResourceInfo* resource;
+    const Message* prototype;
+    const meta::ObjectMeta& (*metadata)(const Message&);
+  };
+  struct Handler {  // each may be empty
+    std::function<void(const Message& object, AddKind kind)> on_add;
+    std::function<void(const Message& old_object, const Message& new_object)> on_update;
+    std::function<void(const Message& object)> on_delete;
+  };
+
+  InformerCore(async::EventLoop& loop, Random& random, Client& client, log::Logger log, Type type,
+               InformerOptions options);
+  ~InformerCore() override;
+
+  void set_prune(std::function<void(Message*)> prune);
+  void AddIndex(std::string name, Store::IndexFunction function);
+  void AddHandler(Handler handler);
+
+  async::Task<void> Run();
+  bool synced() const { return synced_.is_set(); }
+  async::Task<Status> WaitForSync() { return synced_.Wait(); }
+
+  const Store& store() const { return *current_; }
+  std::optional<MonotonicTime> last_activity() const { return reflector_.last_activity(); }
+  void OverwriteForNow(const Message& object);
+
+ private:
+  struct Incoming {
+    std::string key;
+    std::string version;
+    std::unique_ptr<Message> object;
+    std::string bytes;
+  };
+
+  void BeginReplace() override;
+  Result<std::string> Stage(EventType type, const EncodedObject& object) override;
+  async::Task<void> CommitReplace() override;
+  void AbandonReplace() override;
+  Result<std::string> Apply(EventType type, const EncodedObject& object) override;
+
+  Result<Incoming> Accept(const EncodedObject& object) const;
+  Incoming Pack(std::unique_ptr<Message> object) const;
+  std::unique_ptr<Store> NewStore() const;
+  async::Task<void> TellVanished(const Store* before);
+  async::Task<void> TellPresent(const Store* before, AddKind kind);
+  async::Task<void> ResyncForever();
+  void NotifyAdd(const Message& object, AddKind kind);
+  void NotifyUpdate(const Message& old_object, const Message& new_object);
+  void NotifyDelete(const Message& object);
+
+  async::EventLoop& loop_;
+  const Type type_;
+  const Duration resync_;
+  std::function<void(Message*)> prune_;
+  std::vector<Store::IndexDefinition> indices_;
+  std::vector<Handler> handlers_;
+  bool wants_updates_ = false;  // a handler has on_update: worth decoding old objects
+  bool started_ = false;
+
+  std::unique_ptr<Store> current_;
+  std::unique_ptr<Store> staged_;  // the complete state that is being collected
+  async::Event synced_;
+  Reflector reflector_;
+};
+
+}  // namespace csinative::kube
