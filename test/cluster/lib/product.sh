@@ -50,14 +50,12 @@ product_install() {
   done
   ((${#files[@]} > 0)) && [[ -e ${files[1]} ]] || die "no manifests in $product_manifests/$1"
   product_installed=("${files[@]}")
-  kubectl get namespace "$product_namespace" >/dev/null 2>&1 || kubectl create namespace "$product_namespace" >/dev/null
   kubectl apply "${files[@]}" >/dev/null
 }
 
 # Takes back what product_install added.
 product_uninstall() {
   kubectl delete --ignore-not-found "${product_installed[@]}" >/dev/null
-  kubectl delete namespace "$product_namespace" --ignore-not-found >/dev/null
 }
 
 # product_start_driver DIR NAME NODE-ID [FLAG...]: the sample driver, listening on DIR/NAME/csi.sock, its volumes in DIR/NAME/state.
