@@ -32,6 +32,13 @@ _csi_pch_target(asio DEPS csi::asio
   HEADERS <string> <vector> <memory> <map> <boost/asio.hpp> <boost/asio/ssl.hpp>
           <boost/beast/core.hpp> <boost/beast/http.hpp>)
 
+# For executables: CMake compiles them with -fPIE, precompiled headers and libraries with -fPIC, and
+# clang refuses the mix.
+function(_csi_use_pch target name)
+  target_precompile_headers(${target} REUSE_FROM csi_pch_${name})
+  target_compile_options(${target} PRIVATE -fPIC)
+endfunction()
+
 # csi_library(NAME target SOURCES ... [PUBLIC deps] [PRIVATE deps] [PCH name])
 function(csi_library)
   cmake_parse_arguments(A "" "NAME;PCH" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
@@ -50,7 +57,7 @@ function(csi_executable)
   target_compile_options(${A_NAME} PRIVATE ${CSI_NATIVE_WARNINGS})
   target_link_libraries(${A_NAME} PRIVATE ${A_DEPS})
   if(A_PCH)
-    target_precompile_headers(${A_NAME} REUSE_FROM csi_pch_${A_PCH})
+    _csi_use_pch(${A_NAME} ${A_PCH})
   endif()
 endfunction()
 
@@ -63,7 +70,7 @@ function(csi_test)
   target_link_libraries(${A_NAME} PRIVATE ${A_DEPS} csi::gtest)
   set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/test")
   if(A_PCH)
-    target_precompile_headers(${A_NAME} REUSE_FROM csi_pch_${A_PCH})
+    _csi_use_pch(${A_NAME} ${A_PCH})
   endif()
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 120)
