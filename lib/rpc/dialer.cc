@@ -82,8 +82,7 @@ UniqueFunction<void(UniqueFunction<void(Dialer&)>)> Dialer::Poster() {
 }
 
 void Dialer::Dial() {
-  if (was_ready_ && !loss_reported_ && target_.kind == Target::Kind::kUnix) {
-    loss_reported_ = true;
+  if (std::exchange(had_socket_, false) && target_.kind == Target::Kind::kUnix) {
     if (options_.log_connection_lost) options_.log_connection_lost();
     if (options_.on_connection_lost && !options_.on_connection_lost()) disabled_ = true;
   }
@@ -107,6 +106,7 @@ void Dialer::Dial() {
 void Dialer::OnSocket(uint64_t attempt, Result<UniqueFd> fd) {
   if (attempt != attempt_ || !attempting_) return;
   if (!fd.ok()) return OnFailure(fd.status());
+  had_socket_ = true;
   connection_ = std::make_shared<Connection>(std::move(fd).value(), target_, queue_.queue());
   connection_->Ping([attempt, post = Poster()](bool ok) mutable {
     post([attempt, ok](Dialer& self) { self.OnPing(attempt, ok); });
@@ -120,7 +120,6 @@ void Dialer::OnPing(uint64_t attempt, bool ok) {
   attempt_limit_.Cancel();
   failures_in_a_row_ = 0;
   was_ready_ = true;
-  loss_reported_ = false;
   last_error_ = Status();
   state_ = State::kReady;
   changed_.WakeAll();

@@ -63,7 +63,9 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   State state_ = State::kIdle;
   std::shared_ptr<Connection> connection_;  // ready, or waiting for its ping
   bool was_ready_ = false;
-  bool loss_reported_ = false;
+  // A socket was connected and the dial after it has not come yet: that dial is a loss, also when
+  // the peer never spoke.
+  bool had_socket_ = false;
   bool disabled_ = false;    // on_connection_lost said no
   uint64_t attempt_ = 0;     // tells late completions of a given up attempt
   bool attempting_ = false;  // between Dial() and its outcome

@@ -6,7 +6,6 @@
 #include <grpcpp/impl/codegen/proto_buffer_reader.h>
 #include <grpcpp/impl/codegen/proto_buffer_writer.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -240,8 +239,8 @@ async::Task<void> GrpcServer::Serve(std::shared_ptr<ServerCall> call) {
   }
 }
 
-// What Go's net.Listen would say, found by listening once: gRPC only says that it failed.
-Status CheckUnixListen(const std::string& path) {
+// What Go's net.Listen would say, found by listening again: gRPC only says that it failed.
+Status WhyUnixListenFailed(const std::string& path) {
   auto fail = [&](int error_number) {
     return UnavailableError(StrCat("listen unix ", path, ": bind: ", ErrnoText(error_number)));
   };
@@ -257,13 +256,13 @@ Status CheckUnixListen(const std::string& path) {
     return fail(errno);
   }
   unlink(path.c_str());
-  return Status();
+  return UnavailableError(StrCat("listen unix ", path, ": failed"));
 }
 
 Status GrpcServer::Start(std::string address) {
   CSI_ASSIGN_OR_RETURN(Target target, ParseTarget(address, false));
-  if (target.kind == Target::Kind::kUnix || target.kind == Target::Kind::kUnixPath) {
-    CSI_RETURN_IF_ERROR(CheckUnixListen(target.name));
+  const bool path = target.kind == Target::Kind::kUnix || target.kind == Target::Kind::kUnixPath;
+  if (path) {
     address = "unix:" + target.name;
   } else if (target.kind == Target::Kind::kTcp) {
     address = target.name;
@@ -283,7 +282,8 @@ Status GrpcServer::Start(std::string address) {
   transport_.server = builder.BuildAndStart();
   if (!transport_.server) {
     transport_.queue.reset();
-    return UnavailableError(StrCat("listen ", address, ": failed"));
+    if (path) return WhyUnixListenFailed(target.name);
+    return UnavailableError(StrCat("listen tcp ", address, ": failed"));
   }
   ServerCall::Expect(transport_.state, transport_.service, *incoming);
   return Status();

@@ -102,6 +102,13 @@ TEST_F(ChannelTest, SilentListenerIsNotConnected) {
   EXPECT_EQ(last_dial_error, "connection error: desc = \"context deadline exceeded\"");
 }
 
+TEST_F(ChannelTest, EachDialAfterAMuteConnectionIsALoss) {
+  ScriptedPeer peer(dir.path() + "/s", [](PeerConnection& c) { c.Swallow(); });
+  EXPECT_FALSE(Dial(LossAware(true), 110ms).ok());  // 20 ms an attempt, then 20 ms of waiting
+  EXPECT_GE(losses, 1);
+  EXPECT_EQ(losses, peer.connections() - 1);
+}
+
 TEST_F(ChannelTest, K4_WithoutCallbackTheChannelReconnects) {
   StartServer();
   ASSERT_TRUE(Dial(Counting()).ok());
