@@ -248,8 +248,6 @@ Status WhyUnixListenFailed(const std::string& path) {
   where.sun_family = AF_UNIX;
   if (path.size() + 1 > sizeof(where.sun_path)) return fail(EINVAL);
   std::memcpy(where.sun_path, path.data(), path.size());
-  struct stat existing{};
-  if (lstat(path.c_str(), &existing) == 0 && S_ISSOCK(existing.st_mode)) unlink(path.c_str());
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return fail(errno);
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&where), sizeof(where)) != 0) {
