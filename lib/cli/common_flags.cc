@@ -174,7 +174,8 @@ Status LoggingFlags::Validate() const {
         StrCat("flushFrequency: Invalid value: ", JsonString(FormatGoDuration(flush_frequency)),
                ": Must be greater than zero"));
   }
-  if (!vmodule.empty() && format != "text") {
+  // An empty format is unknown, but does not count as another one here.
+  if (!vmodule.empty() && format != "text" && !format.empty()) {
     errors.push_back("vmodule: Forbidden: Only supported for text log format");
   }
   const auto forbid = [&](bool given, std::string_view option) {

@@ -37,6 +37,7 @@ struct WorkQueueMetrics::Handle::Series {
   Counter& retries;
 };
 
+WorkQueueMetrics::Handle::Handle() noexcept = default;
 WorkQueueMetrics::Handle::Handle(std::unique_ptr<Series> series) : series_(std::move(series)) {}
 WorkQueueMetrics::Handle::Handle(Handle&& other) noexcept = default;
 WorkQueueMetrics::Handle& WorkQueueMetrics::Handle::operator=(Handle&& other) noexcept {

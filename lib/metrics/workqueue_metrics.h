@@ -27,7 +27,7 @@ class WorkQueueMetrics {
   // Move-only; outlives nothing: the provider outlives it.
   class Handle {
    public:
-    Handle() = default;
+    Handle() noexcept;
     Handle(Handle&& other) noexcept;
     Handle& operator=(Handle&& other) noexcept;
     ~Handle();

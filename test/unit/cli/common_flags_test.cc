@@ -43,6 +43,13 @@ TEST(LoggingFlagsTest, ValidationHasUpstreamsTexts) {
       {"json with vmodule",
        {"--logging-format=json", "--vmodule=a=1"},
        "vmodule: Forbidden: Only supported for text log format"},
+      {"unknown format with vmodule",
+       {"--logging-format=x", "--vmodule=a=1"},
+       R"([format: Invalid value: "x": Unsupported log format, )"
+       "vmodule: Forbidden: Only supported for text log format]"},
+      {"empty format with vmodule",
+       {"--logging-format=", "--vmodule=a=1"},
+       R"(format: Invalid value: "": Unsupported log format)"},
       {"text split",
        {"--log-text-split-stream"},
        "options.text.splitStream: Forbidden: Feature LoggingAlphaOptions is disabled"},
