@@ -22,7 +22,7 @@ bench_idle() {
     path="$(product_path "$path" csi-provisioner)"
     # Two names, so that each leads in a Lease of its own.
     product_driver_name="$name.bench.csi-native.io"
-    product_start_driver "$dir" "driver-$name" node-1 --driver-name "$product_driver_name"
+    product_start_driver "$dir" "driver-$name" node-1
     port="$(port_reserve "$dir")"
     product_start_provisioner "$dir" "$name" "$path" "driver-$name" "$dir/csi-provisioner.kubeconfig" "$port"
     pids+=("$name csi-provisioner=$(process_id "$dir" "$name")")

@@ -58,13 +58,16 @@ product_uninstall() {
   kubectl delete --ignore-not-found "${product_installed[@]}" >/dev/null
 }
 
-# product_start_driver DIR NAME NODE-ID [FLAG...]: the sample driver, listening on DIR/NAME/csi.sock, its volumes in DIR/NAME/state.
+# product_start_driver DIR NAME NODE-ID [FLAG...]: the sample driver, listening on DIR/NAME/csi.sock, its volumes in DIR/NAME/state, a line for
+# each call in logs/NAME.calls.
 product_start_driver() {
   local dir="$1" name="$2" node="$3" path
   shift 3
   path="$(product_path "${E2E_DRIVER-}" sample-driver)"
+  if [[ -n $product_topology_key ]]; then set -- --topology "$product_topology_key=$node" "$@"; fi
   mkdir -p "$dir/$name/state"
-  process_start "$dir" "$name" "$path" --endpoint "unix://$dir/$name/csi.sock" --state-dir "$dir/$name/state" --node-id "$node" "$@"
+  process_start "$dir" "$name" "$path" --endpoint "unix://$dir/$name/csi.sock" --state-dir "$dir/$name/state" \
+    --driver-name "$product_driver_name" --node-id "$node" --log "$dir/logs/$name.calls" "$@"
   wait_until 20 "$name listens" product_socket_ready "$dir" "$name"
 }
 

@@ -25,7 +25,7 @@ sanity() {
   # shellcheck disable=SC2086  # a list of words
   process_start "$dir" driver nsenter --mount --target "$(process_id "$dir" mounts)" \
     "$(product_path "${E2E_DRIVER-}" sample-driver)" --endpoint "unix://$dir/driver/csi.sock" --state-dir "$dir/driver/state" \
-    --node-id sanity-node $driver_flags
+    --node-id sanity-node --log "$dir/logs/driver.calls" $driver_flags
   wait_until 20 'the driver listens' product_socket_ready "$dir" driver
   [[ -t 1 ]] || set -- --ginkgo.no-color "$@"
   if ! foreground nsenter --mount --target "$(process_id "$dir" mounts)" \
