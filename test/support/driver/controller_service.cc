@@ -84,8 +84,8 @@ void ControllerService::Fill(const StoredVolume& volume, ::csi::v1::Volume* out)
   out->set_capacity_bytes(volume.capacity_bytes);
   for (const auto& [key, value] : volume.context) (*out->mutable_volume_context())[key] = value;
   if (!volume.topology.empty()) {
-    auto* segments = out->add_accessible_topology()->mutable_segments();
-    for (const auto& [key, value] : volume.topology) (*segments)[key] = value;
+    auto& segments = *out->add_accessible_topology()->mutable_segments();
+    for (const auto& [key, value] : volume.topology) segments[key] = value;
   }
   if (!volume.source_snapshot.empty()) {
     out->mutable_content_source()->mutable_snapshot()->set_snapshot_id(volume.source_snapshot);
@@ -167,7 +167,8 @@ async::Task<Status> ControllerService::CreateVolume(CreateVolumeRequest request,
   volume.block = block;
   volume.fs_type = fs_type;
   volume.context["name"] = request.name();
-  for (const auto& [key, value] : request.mutable_parameters()) {
+  // The const getter: the other one changes `parameters`.
+  for (const auto& [key, value] : std::as_const(request).mutable_parameters()) {
     volume.mutable_parameters[key] = value;
   }
   if (!c_.options.topology.empty()) {
@@ -470,7 +471,8 @@ async::Task<Status> ControllerService::Modify(ControllerModifyVolumeRequest requ
   const StoredVolume* found = c_.store.FindVolume(request.volume_id());
   if (found == nullptr) co_return Fail(Code::kNotFound, "no such volume");
   StoredVolume changed = *found;
-  for (const auto& [key, value] : request.mutable_parameters()) {
+  // The const getter: the other one changes `parameters`.
+  for (const auto& [key, value] : std::as_const(request).mutable_parameters()) {
     changed.mutable_parameters[key] = value;
   }
   co_return co_await Save(std::move(changed));

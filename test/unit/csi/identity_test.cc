@@ -21,42 +21,37 @@ class IdentityTest : public ::testing::Test {
  protected:
   async::VirtualScheduler scheduler_;
   async::VirtualLoop loop_{scheduler_};
-  test::FakeChannel channel_;
+  testing::FakeChannel channel_;
 };
 
 TEST_F(IdentityTest, DriverNameIsReturnedAsItIs) {  // R1
-  channel_.On<::csi::v1::GetPluginInfoRequest, ::csi::v1::GetPluginInfoResponse>(
-      "/csi.v1.Identity/GetPluginInfo", [](const auto&, auto* response) {
-        response->set_name("csi/example");
-        return Status();
-      });
+  ::csi::v1::GetPluginInfoResponse response;
+  response.set_name("csi/example");
+  channel_.Answer("/csi.v1.Identity/GetPluginInfo", response);
   EXPECT_EQ(*async::RunTask(scheduler_, loop_, GetDriverName(channel_)), "csi/example");
 }
 
 TEST_F(IdentityTest, EmptyDriverNameIsAnError) {  // R2
-  channel_.On<::csi::v1::GetPluginInfoRequest, ::csi::v1::GetPluginInfoResponse>(
-      "/csi.v1.Identity/GetPluginInfo", [](const auto&, auto*) { return Status(); });
+  channel_.Answer("/csi.v1.Identity/GetPluginInfo", ::csi::v1::GetPluginInfoResponse());
   EXPECT_EQ(async::RunTask(scheduler_, loop_, GetDriverName(channel_)).status().message(),
             "driver name is empty");
 }
 
 TEST_F(IdentityTest, DriverNameFailurePassesThrough) {  // R2
+  channel_.Fail("/csi.v1.Identity/GetPluginInfo", RpcStatus(12, "unknown service csi.v1.Identity"));
   EXPECT_EQ(async::RunTask(scheduler_, loop_, GetDriverName(channel_)).status().message(),
             "rpc error: code = Unimplemented desc = unknown service csi.v1.Identity");
 }
 
 TEST_F(IdentityTest, PluginCapabilitiesKeepUnknownAndSkipOtherKinds) {  // R3, R4, R5
   using ::csi::v1::PluginCapability;
-  channel_.On<::csi::v1::GetPluginCapabilitiesRequest, ::csi::v1::GetPluginCapabilitiesResponse>(
-      "/csi.v1.Identity/GetPluginCapabilities", [](const auto&, auto* response) {
-        response->add_capabilities()->mutable_service()->set_type(
-            PluginCapability::Service::CONTROLLER_SERVICE);
-        response->add_capabilities()->mutable_service()->set_type(
-            PluginCapability::Service::UNKNOWN);
-        response->add_capabilities()->mutable_volume_expansion();
-        response->add_capabilities();
-        return Status();
-      });
+  ::csi::v1::GetPluginCapabilitiesResponse response;
+  response.add_capabilities()->mutable_service()->set_type(
+      PluginCapability::Service::CONTROLLER_SERVICE);
+  response.add_capabilities()->mutable_service()->set_type(PluginCapability::Service::UNKNOWN);
+  response.add_capabilities()->mutable_volume_expansion();
+  response.add_capabilities();
+  channel_.Answer("/csi.v1.Identity/GetPluginCapabilities", response);
   auto set = async::RunTask(scheduler_, loop_, GetPluginCapabilities(channel_));
   ASSERT_TRUE(set.ok());
   EXPECT_TRUE(set->Has(PluginCapability::Service::CONTROLLER_SERVICE));
@@ -66,14 +61,11 @@ TEST_F(IdentityTest, PluginCapabilitiesKeepUnknownAndSkipOtherKinds) {  // R3, R
 
 TEST_F(IdentityTest, ControllerCapabilitiesAreExactlyTheAnnouncedOnes) {  // R7, R9
   using RPC = ::csi::v1::ControllerServiceCapability::RPC;
-  channel_.On<::csi::v1::ControllerGetCapabilitiesRequest,
-              ::csi::v1::ControllerGetCapabilitiesResponse>(
-      "/csi.v1.Controller/ControllerGetCapabilities", [](const auto&, auto* response) {
-        response->add_capabilities()->mutable_rpc()->set_type(RPC::CREATE_DELETE_VOLUME);
-        response->add_capabilities()->mutable_rpc()->set_type(RPC::PUBLISH_UNPUBLISH_VOLUME);
-        response->add_capabilities();
-        return Status();
-      });
+  ::csi::v1::ControllerGetCapabilitiesResponse response;
+  response.add_capabilities()->mutable_rpc()->set_type(RPC::CREATE_DELETE_VOLUME);
+  response.add_capabilities()->mutable_rpc()->set_type(RPC::PUBLISH_UNPUBLISH_VOLUME);
+  response.add_capabilities();
+  channel_.Answer("/csi.v1.Controller/ControllerGetCapabilities", response);
   auto set = async::RunTask(scheduler_, loop_, GetControllerCapabilities(channel_));
   ASSERT_TRUE(set.ok());
   EXPECT_TRUE(set->Has(RPC::CREATE_DELETE_VOLUME));
@@ -95,26 +87,27 @@ class WaitUntilReadyTest : public ::testing::TestWithParam<ProbeRow> {};
 TEST_P(WaitUntilReadyTest, FollowsTheProbeTable) {
   async::VirtualScheduler scheduler;
   async::VirtualLoop loop(scheduler);
-  test::FakeChannel channel;
-  size_t next = 0;
-  channel.On<::csi::v1::ProbeRequest, ::csi::v1::ProbeResponse>(
-      "/csi.v1.Identity/Probe", [&next](const auto&, auto* response) {
-        const std::string& answer = GetParam().answers.at(next++);
-        if (answer == "absent") return Status();
-        if (answer == "ready" || answer == "not") {
-          response->mutable_ready()->set_value(answer == "ready");
-          return Status();
-        }
-        return RpcStatus(answer == "DeadlineExceeded" ? 4
-                         : answer == "Unimplemented"  ? 12
-                                                      : 2,
-                         "mock");
-      });
+  testing::FakeChannel channel;
+  for (const std::string& answer : GetParam().answers) {
+    const std::string method = "/csi.v1.Identity/Probe";
+    ::csi::v1::ProbeResponse response;
+    if (answer == "ready" || answer == "not") {
+      response.mutable_ready()->set_value(answer == "ready");
+      channel.AnswerOnce(method, response);
+    } else if (answer == "absent") {
+      channel.AnswerOnce(method, response);
+    } else {
+      channel.FailOnce(method, RpcStatus(answer == "DeadlineExceeded" ? 4
+                                         : answer == "Unimplemented"  ? 12
+                                                                      : 2,
+                                         "mock"));
+    }
+  }
   const MonotonicTime start = loop.Now();
   Status status =
       async::RunTask(scheduler, loop, WaitUntilReady(channel, seconds(10), log::Logger()));
   EXPECT_EQ(status.message(), GetParam().error);
-  EXPECT_EQ(channel.calls.size(), GetParam().calls);
+  EXPECT_EQ(channel.calls().size(), GetParam().calls);
   EXPECT_EQ(loop.Now() - start, seconds(GetParam().calls - 1));
 }
 
@@ -143,9 +136,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST_F(IdentityTest, HangingProbeIsRepeatedWithoutLimit) {
-  channel_.Handle("/csi.v1.Identity/Probe", [](auto, auto*) -> async::Task<Status> {
-    Status ended = co_await async::Sleep(std::chrono::hours(1));
-    co_return RpcStatus(static_cast<int>(ended.code()), ended.message());
+  channel_.On("/csi.v1.Identity/Probe", [](auto, auto) -> async::Task<Status> {
+    co_return co_await async::Sleep(std::chrono::hours(1));
   });
   async::Scope scope(loop_);
   bool done = false;
@@ -156,7 +148,7 @@ TEST_F(IdentityTest, HangingProbeIsRepeatedWithoutLimit) {
   scope.Spawn(run(&channel_, &done));
   scheduler_.Advance(seconds(95));
   EXPECT_FALSE(done);
-  EXPECT_EQ(channel_.calls.size(), 10u);
+  EXPECT_EQ(channel_.calls().size(), 10u);
   scope.Cancel();
   scheduler_.Settle();
   EXPECT_TRUE(done);

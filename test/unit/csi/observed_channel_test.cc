@@ -19,12 +19,10 @@ namespace {
 class ObservedChannelTest : public ::testing::Test {
  protected:
   ObservedChannelTest() {
-    auto fake = std::make_unique<test::FakeChannel>();
-    fake->On<::csi::v1::GetPluginInfoRequest, ::csi::v1::GetPluginInfoResponse>(
-        "/csi.v1.Identity/GetPluginInfo", [](const auto&, auto* response) {
-          response->set_name("driver");
-          return Status();
-        });
+    auto fake = std::make_unique<testing::FakeChannel>();
+    ::csi::v1::GetPluginInfoResponse info;
+    info.set_name("driver");
+    fake->Answer("/csi.v1.Identity/GetPluginInfo", info);
     backend_->SetVerbosity(5);
     channel_ = std::make_unique<ObservedChannel>(
         std::move(fake),
