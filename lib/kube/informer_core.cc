@@ -87,9 +87,9 @@ void InformerCore::BeginReplace() { staged_ = NewStore(); }
 
 void InformerCore::AbandonReplace() { staged_.reset(); }
 
-Result<std::string> InformerCore::Stage(EventType type, const EncodedObject& object) {
+Result<std::string> InformerCore::Stage(WatchEventType type, const EncodedObject& object) {
   CSI_ASSIGN_OR_RETURN(Incoming incoming, Accept(object));
-  if (type == EventType::kDeleted) {
+  if (type == WatchEventType::kDeleted) {
     staged_->Erase(incoming.key);
   } else if (PackedRef known = current_->Find(incoming.key);
              known && known.bytes() == incoming.bytes) {
@@ -140,9 +140,9 @@ async::Task<void> InformerCore::TellPresent(const Store* before, AddKind kind) {
   }
 }
 
-Result<std::string> InformerCore::Apply(EventType type, const EncodedObject& object) {
+Result<std::string> InformerCore::Apply(WatchEventType type, const EncodedObject& object) {
   CSI_ASSIGN_OR_RETURN(Incoming incoming, Accept(object));
-  if (type == EventType::kDeleted) {
+  if (type == WatchEventType::kDeleted) {
     current_->Erase(incoming.key);
     NotifyDelete(*incoming.object);
     return std::move(incoming.version);

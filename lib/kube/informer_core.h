@@ -74,10 +74,10 @@ class InformerCore final : private ReflectorSink {
   };
 
   void BeginReplace() override;
-  Result<std::string> Stage(EventType type, const EncodedObject& object) override;
+  Result<std::string> Stage(WatchEventType type, const EncodedObject& object) override;
   async::Task<void> CommitReplace() override;
   void AbandonReplace() override;
-  Result<std::string> Apply(EventType type, const EncodedObject& object) override;
+  Result<std::string> Apply(WatchEventType type, const EncodedObject& object) override;
 
   Result<Incoming> Accept(const EncodedObject& object) const;
   Incoming Pack(std::unique_ptr<Message> object) const;

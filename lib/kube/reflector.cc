@@ -193,7 +193,7 @@ async::Task<Status> Reflector::CollectInitialEvents(WatchStream* stream,
     }
     reminder.OnEvent();
     if (IsForeign(event->object)) continue;
-    if (event->type == EventType::kBookmark) {
+    if (event->type == WatchEventType::kBookmark) {
       CSI_CO_ASSIGN_OR_RETURN(const Bookmark bookmark, ReadBookmark(event->object));
       if (!bookmark.initial_events_end) continue;
       *bookmark_version = bookmark.resource_version;
@@ -286,7 +286,7 @@ async::Task<Status> Reflector::ListPage(QueryParameters query, meta::ListMeta* m
   for (int handled = 0;;) {
     CSI_CO_ASSIGN_OR_RETURN(const std::optional<EncodedObject> item, decoder.Next());
     if (item) {
-      CSI_CO_RETURN_IF_ERROR(sink_.Stage(EventType::kAdded, *item).status());
+      CSI_CO_RETURN_IF_ERROR(sink_.Stage(WatchEventType::kAdded, *item).status());
       if (++handled % kItemsPerStep == 0) co_await async::Yield();
       continue;
     }
@@ -377,13 +377,13 @@ async::Task<Reflector::State> Reflector::FollowWatch() {
 Status Reflector::ApplyEvent(const WatchEvent& event, bool* trust_version) {
   if (IsForeign(event.object)) return Status();
   std::string version;
-  if (event.type == EventType::kBookmark) {
+  if (event.type == WatchEventType::kBookmark) {
     CSI_ASSIGN_OR_RETURN(Bookmark bookmark, ReadBookmark(event.object));
     version = std::move(bookmark.resource_version);
   } else {
     CSI_ASSIGN_OR_RETURN(version, sink_.Apply(event.type, event.object));
   }
-  if (event.type != EventType::kAdded) *trust_version = true;
+  if (event.type != WatchEventType::kAdded) *trust_version = true;
   if (*trust_version) resource_version_ = std::move(version);
   return Status();
 }

@@ -39,14 +39,14 @@ class ReflectorSink {
   // Starts to collect a complete state beside the current one; drops one that was being collected.
   virtual void BeginReplace() = 0;
   // A change to the state being collected. Returns the object's resource version.
-  virtual Result<std::string> Stage(EventType type, const EncodedObject& object) = 0;
+  virtual Result<std::string> Stage(WatchEventType type, const EncodedObject& object) = 0;
   // The collected state is complete and becomes the current one. May suspend.
   virtual async::Task<void> CommitReplace() = 0;
   // The collected state will not be completed.
   virtual void AbandonReplace() = 0;
 
   // A change to the current state. Returns the object's resource version.
-  virtual Result<std::string> Apply(EventType type, const EncodedObject& object) = 0;
+  virtual Result<std::string> Apply(WatchEventType type, const EncodedObject& object) = 0;
 };
 
 struct ReflectorOptions {

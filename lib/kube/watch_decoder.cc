@@ -13,12 +13,12 @@
 namespace csinative::kube {
 namespace {
 
-Result<EventType> ParseEventType(std::string_view text) {
-  if (text == "ADDED") return EventType::kAdded;
-  if (text == "MODIFIED") return EventType::kModified;
-  if (text == "DELETED") return EventType::kDeleted;
-  if (text == "BOOKMARK") return EventType::kBookmark;
-  if (text == "ERROR") return EventType::kError;
+Result<WatchEventType> ParseEventType(std::string_view text) {
+  if (text == "ADDED") return WatchEventType::kAdded;
+  if (text == "MODIFIED") return WatchEventType::kModified;
+  if (text == "DELETED") return WatchEventType::kDeleted;
+  if (text == "BOOKMARK") return WatchEventType::kBookmark;
+  if (text == "ERROR") return WatchEventType::kError;
   return InvalidArgumentError(StrCat("got invalid watch event type: ", text));
 }
 

@@ -14,10 +14,10 @@
 
 namespace csinative::kube {
 
-enum class EventType { kAdded, kModified, kDeleted, kBookmark, kError };
+enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark, kError };
 
 struct WatchEvent {
-  EventType type = EventType::kAdded;
+  WatchEventType type = WatchEventType::kAdded;
   EncodedObject object;  // views into the decoder, valid until its next call
 };
 

@@ -43,7 +43,7 @@ Result<std::optional<WatchEvent>> WatchStream::Next() {
   if (!event.ok()) return UndecodableEvent(event.status());
   if (*event) {
     ++events_;
-    if ((*event)->type == EventType::kError) return ErrorEvent((*event)->object);
+    if ((*event)->type == WatchEventType::kError) return ErrorEvent((*event)->object);
   }
   return event;
 }

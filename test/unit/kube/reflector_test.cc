@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/kube/reflector.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "apis/k8s.h"
+#include "lib/async/scope.h"
+#include "lib/async/virtual_loop.h"
+#include "test/support/fake_api_transport.h"
+#include "test/support/kube_wire.h"
+
+namespace csinative::kube {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+core::Node NodeAt(std::string name, std::string version) {
+  core::Node node;
+  node.mutable_metadata()->set_name(std::move(name));
+  node.mutable_metadata()->set_resourceversion(std::move(version));
+  return node;
+}
+
+// Keeps names and versions as a cache would.
+class RecordingSink final : public ReflectorSink {
+ public:
+  void BeginReplace() override { staged.emplace(); }
+  Result<std::string> Stage(WatchEventType type, const EncodedObject& object) override {
+    return Change(type, object, *staged);
+  }
+  async::Task<void> CommitReplace() override {
+    current = *staged;
+    staged.reset();
+    ++replaces;
+    co_return;
+  }
+  void AbandonReplace() override { staged.reset(); }
+  Result<std::string> Apply(WatchEventType type, const EncodedObject& object) override {
+    return Change(type, object, current);
+  }
+
+  std::map<std::string, std::string> current;  // name to version
+  std::optional<std::map<std::string, std::string>> staged;
+  int replaces = 0;
+
+ private:
+  static Result<std::string> Change(WatchEventType type, const EncodedObject& object,
+                                    std::map<std::string, std::string>& state) {
+    core::Node node;
+    CSI_RETURN_IF_ERROR(DecodeObject(object, UnknownFields::kDrop, &node));
+    const meta::ObjectMeta& metadata = node.metadata();
+    if (type == WatchEventType::kDeleted) {
+      state.erase(metadata.name());
+    } else {
+      state[metadata.name()] = metadata.resourceversion();
+    }
+    return metadata.resourceversion();
+  }
+};
+
+class ReflectorTest : public ::testing::Test {
+ protected:
+  ~ReflectorTest() override {
+    if (!reflector_) return;
+    scope_.Cancel();
+    scheduler_.Settle();
+    EXPECT_TRUE(scope_.empty()) << "the reflector did not stop";
+  }
+
+  void Start(ReflectorOptions options = {}, int verbosity = 0) {
+    const log::Logger log = log::NewLogger(output_);
+    log.backend()->SetVerbosity(verbosity);
+    client_ = *Client::Create(loop_, *random_, transport_, log, {.qps = -1});
+    reflector_.emplace(loop_, *random_, *client_, log, ResourceOf<core::Node>(), sink_,
+                       std::move(options));
+    scope_.Spawn(reflector_->Run());
+    scheduler_.Settle();
+  }
+  void StartWithLists(ReflectorOptions options = {}, int verbosity = 0) {
+    options.watch_list = false;
+    Start(std::move(options), verbosity);
+  }
+
+  // The requests, with timeouts checked and taken out.
+  std::vector<std::string> Lines() const {
+    std::vector<std::string> lines;
+    for (ApiRequest request : transport_.requests()) {
+      std::string short_form;
+      std::string timeout;
+      for (const auto& [key, value] : request.query) {
+        if (key == "timeoutSeconds") {
+          const int limit = std::stoi(value);
+          EXPECT_TRUE(limit >= 300 && limit < 600) << limit;
+        } else if (key != "timeout") {
+          short_form += StrCat(short_form.empty() ? "" : "&", key, "=", value);
+        }
+      }
+      EXPECT_EQ(request.method, "GET");
+      EXPECT_EQ(request.path, "/api/v1/nodes");
+      lines.push_back(short_form);
+    }
+    return lines;
+  }
+  void Send(testing::FakeStream& stream, std::string bytes) {
+    stream.Send(std::move(bytes));
+    scheduler_.Settle();
+  }
+  testing::FakeStream AnswerWatchList(std::vector<core::Node> nodes, std::string version) {
+    testing::FakeStream stream = transport_.AnswerStream();
+    std::string bytes;
+    for (const core::Node& node : nodes) bytes += testing::Frame("ADDED", node);
+    stream.Send(bytes + testing::BookmarkFrame<core::Node>(std::move(version), "true"));
+    return stream;
+  }
+
+  const std::string kWatchList =
+      "allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&"
+      "watch=true";
+  static std::string WatchListAt(std::string version) {
+    return StrCat("allowWatchBookmarks=true&resourceVersion=", version,
+                  "&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true");
+  }
+  static std::string WatchAt(std::string version) {
+    return StrCat("allowWatchBookmarks=true&resourceVersion=", version, "&watch=true");
+  }
+
+  async::VirtualScheduler scheduler_;
+  async::VirtualLoop loop_{scheduler_};
+  std::unique_ptr<Random> random_ = NewSeededRandom(1);
+  std::shared_ptr<log::CollectingOutput> output_ = std::make_shared<log::CollectingOutput>();
+  testing::FakeApiTransport transport_{loop_};
+  RecordingSink sink_;
+  std::unique_ptr<Client> client_;
+  std::optional<Reflector> reflector_;
+  async::Scope scope_{loop_};
+};
+
+// kube-client 24.9; the row is in each name.
+TEST_F(ReflectorTest, A1StreamedListNeedsOneRequest) {
+  testing::FakeStream stream = AnswerWatchList({NodeAt("foo", "1")}, "1");
+  Start();
+  EXPECT_THAT(sink_.current, ElementsAre(Pair("foo", "1")));
+  EXPECT_TRUE(reflector_->watching());
+  Send(stream, testing::Frame("MODIFIED", NodeAt("foo", "2")));
+  Send(stream,
+       testing::Frame("ADDED", NodeAt("bar", "3")) + testing::Frame("ADDED", NodeAt("zoo", "6")));
+  EXPECT_THAT(sink_.current, ElementsAre(Pair("bar", "3"), Pair("foo", "2"), Pair("zoo", "6")));
+  EXPECT_EQ(reflector_->resource_version(), "6");
+  EXPECT_THAT(Lines(), ElementsAre(kWatchList));
+}
+
+TEST_F(ReflectorTest, A2WithoutStreamingItListsAndWatches) {
+  transport_.Answer(testing::ProtobufList<core::Node>("1", {NodeAt("foo", "1")}));
+  transport_.AnswerStream();
+  StartWithLists();
+  EXPECT_THAT(sink_.current, ElementsAre(Pair("foo", "1")));
+  EXPECT_THAT(Lines(), ElementsAre("limit=500&resourceVersion=0", WatchAt("1")));
+}
+
+TEST_F(ReflectorTest, A4WithoutTheBookmarkNothingIsSynced) {
+  testing::FakeStream stream = transport_.AnswerStream();
+  Start();
+  Send(stream, testing::Frame("ADDED", NodeAt("foo", "1")));
+  EXPECT_EQ(sink_.replaces, 0);
+  EXPECT_EQ(reflector_->resource_version(), "");
+}
+
+TEST_F(ReflectorTest, A5BookmarkWithAnotherAnnotationValueIsNotTheEnd) {
+  testing::FakeStream stream = transport_.AnswerStream();
+  Start();
+  Send(stream, testing::BookmarkFrame<core::Node>("1", "false"));
+  EXPECT_EQ(sink_.replaces, 0);
+}
+
+TEST_F(ReflectorTest, A6InitialEventsMayChangeObjects) {
+  testing::FakeStream stream = transport_.AnswerStream();
+  Start();
+  Send(stream, testing::Frame("ADDED", NodeAt("p1", "1")) +
+                   testing::Frame("ADDED", NodeAt("p2", "2")) +
+                   testing::Frame("MODIFIED", NodeAt("p1", "3")) +
+                   testing::Frame("ADDED", NodeAt("p3", "4")) +
+                   testing::Frame("DELETED", NodeAt("p3", "5")) +
+                   testing::BookmarkFrame<core::Node>("5", "true"));
+  EXPECT_THAT(sink_.current, ElementsAre(Pair("p1", "3"), Pair("p2", "2")));
+}
+
+TEST_F(ReflectorTest, A7RefusedStreamingFallsBackToAList) {
+  transport_.Answer(testing::ProtobufFailure(422, "Invalid", "sendInitialEvents is forbidden"));
+  transport_.Answer(testing::ProtobufList<core::Node>("1", {}));
+  transport_.AnswerStream();
+  Start();
+  EXPECT_THAT(Lines(), ElementsAre(kWatchList, "limit=500&resourceVersion=0", WatchAt("1")));
+}
+
+TEST_F(ReflectorTest, A8ThrottledStreamingIsAskedForAgain) {
+  transport_.Answer(testing::ProtobufFailure(429, "TooManyRequests", "later"));
+  transport_.Answer(testing::ProtobufFailure(429, "TooManyRequests", "later"));
+  AnswerWatchList({}, "1");
+  Start();
+  scheduler_.Advance(seconds(10));
+  EXPECT_THAT(Lines(), ElementsAre(kWatchList, kWatchList, kWatchList));
+  EXPECT_TRUE(reflector_->watching());
+}
+
+TEST_F(ReflectorTest, A9StreamThatEndsBeforeTheBookmarkStartsOver) {
+  testing::FakeStream first = transport_.AnswerStream();
+  AnswerWatchList({NodeAt("bar", "2")}, "2");
+  Start();
+  Send(first, testing::Frame("ADDED", NodeAt("foo", "1")));
+  scheduler_.Advance(seconds(2));
+  first.End();
+  scheduler_.Settle();
+  EXPECT_THAT(Lines(), ElementsAre(kWatchList, kWatchList));
+  EXPECT_THAT(sink_.current, ElementsAre(Pair("bar", "2")));
+}
+
+TEST_F(ReflectorTest, A10EndedWatchContinuesWhereItStopped) {
+  testing::FakeStream stream = AnswerWatchList({}, "2");
+  transport_.AnswerStream();
+  Start();
+  Send(stream, testing::Frame("ADDED", NodeAt("foo", "3")));
+  stream.End();
+  scheduler_.Settle();
+  EXPECT_THAT(Lines(), ElementsAre(kWatchList, WatchAt("3")));
+  EXPECT_EQ(sink_.replaces, 1);
+}
+
+TEST_F(ReflectorTest, A11ExpiredWatchListsAgainAfterADelay) {
+  testing::FakeStream stream = AnswerWatchList({}, "2");
+  transport_.Answer(testing::ProtobufFailure(410, "Expired", "too old"));
+  AnswerWatchList({NodeAt("new", "9")}, "9");
+  Start();
+  stream.End();
+  scheduler_.Settle();
+  EXPECT_THAT(Lines(), SizeIs(2));
+  scheduler_.Advance(milliseconds(1600));
+  EXPECT_THAT(Lines(), ElementsAre(kWatchList, WatchAt("2"), WatchListAt("2")));
+  EXPECT_GE(transport_.times()[2] - transport_.times()[1], milliseconds(800));
+  EXPECT_THAT(sink_.current, ElementsAre(Pair("new", "9")));
+  EXPECT_THAT(output_->Records(), IsEmpty()) << "an expired watch is no error";
+}
+
+TEST_F(ReflectorTest, A12MissingBookmarkIsMentionedEveryTenSeconds) {
+  testing::FakeStream stream = transport_.AnswerStream();
+  Start();
+  scheduler_.Advance(seconds(10));
+  EXPECT_THAT(output_->Last(), HasSubstr("informer: awaiting required bookmark event for initial "
+                                         "events stream, no events received for 10s"));
+  Send(stream, testing::Frame("ADDED", NodeAt("p1", "1")));
+  scheduler_.Advance(seconds(10));
+  EXPECT_THAT(output_->Last(),
+              HasSubstr("hasn't received required bookmark event marking the end of initial events "
+                        "stream, received last event 10s ago"));
+}
+
+TEST_F(ReflectorTest, A13ExpiredVersionIsListedWithoutOne) {
+  transport_.Answer(testing::ProtobufList<core::Node>("10", {}));
+  transport_.Answer(testing::ProtobufFailure(410, "Expired", "too old"));  // the watch
+  transport_.Answer(testing::ProtobufFailure(410, "Expired", "too old"));  // the list
+  transport_.Answer(testing::ProtobufList<core::Node>("20", {}));
+  transport_.AnswerStream();
+  StartWithLists();
+  scheduler_.Advance(seconds(2));
+  EXPECT_THAT(Lines(), ElementsAre("limit=500&resourceVersion=0", WatchAt("10"),
+                                   "resourceVersion=10", "", WatchAt("20")));
+}
+
+TEST_F(ReflectorTest, A13TooLargeVersionOfAStreamIsDropped) {
+  testing::FakeStream stream = AnswerWatchList({}, "20");
+  transport_.Answer(testing::ProtobufFailure(410, "Expired", "too old"));
+  transport_.Answer(testing::ProtobufFailure(504, "Timeout", "Too large resource version: 20"));
+  AnswerWatchList({}, "5");
+  Start();
+  stream.End();
+  scheduler_.Advance(seconds(2));
+  EXPECT_THAT(Lines(), ElementsAre(kWatchList, WatchAt("20"), WatchListAt("20"), kWatchList));
+}
+
+TEST_F(ReflectorTest, A14PagesAreFollowed) {
+  transport_.Answer(testing::ProtobufList<core::Node>("10", {NodeAt("a", "1")}, "C1"));
+  transport_.Answer(testing::ProtobufList<core::Node>("11", {NodeAt("b", "2")}, "C2"));
+  transport_.Answer(testing::ProtobufList<core::Node>("12", {NodeAt("c", "3")}));
+  transport_.AnswerStream();
+  StartWithLists({.page_size = 4});
+  EXPECT_THAT(Lines(), ElementsAre("limit=4&resourceVersion=0", "continue=C1&limit=4",
+                                   "continue=C2&limit=4", WatchAt("10")));
+  EXPECT_THAT(sink_.current, SizeIs(3));
+}
+
+TEST_F(ReflectorTest, A13ExpiredPageIsReplacedByOneWholeList) {
+  transport_.Answer(testing::ProtobufList<core::Node>("10", {NodeAt("gone", "1")}, "C1"));
+  transport_.Answer(testing::ProtobufFailure(410, "Expired", "the continue token is too old"));
+  transport_.Answer(testing::ProtobufList<core::Node>("12", {NodeAt("c", "3")}));
+  transport_.AnswerStream();
+  StartWithLists({.page_size = 4});
+  EXPECT_THAT(Lines(), ElementsAre("limit=4&resourceVersion=0", "continue=C1&limit=4",
+                                   "resourceVersion=0", WatchAt("12")));
+  EXPECT_THAT(sink_.current, ElementsAre(Pair("c", "3")));
+}
+
+TEST_F(ReflectorTest, A16PagedFirstListMakesLaterListsPagedToo) {
+  transport_.Answer(testing::ProtobufList<core::Node>("10", {}, "C1"));
+  transport_.Answer(testing::ProtobufList<core::Node>("10", {}));
+  transport_.Answer(testing::ProtobufFailure(410, "Expired", "too old"));
+  transport_.Answer(testing::ProtobufList<core::Node>("11", {}));
+  transport_.AnswerStream();
+  StartWithLists();
+  scheduler_.Advance(seconds(2));
+  EXPECT_EQ(Lines()[3], "limit=500&resourceVersion=10");
+}
+
+// A17: 0.8 s doubled up to 30 s, each times [1, 2); the stream stays wanted, nothing is listed.
+TEST_F(ReflectorTest, A17RefusedConnectionBacksOffWithoutAList) {
+  transport_.AnswerAlways([](const ApiRequest&) { return testing::RefusedConnection(); });
+  Start();
+  scheduler_.Advance(std::chrono::minutes(10));
+  const auto& times = transport_.times();
+  ASSERT_GT(times.size(), 10u);
+  Duration base = milliseconds(800);
+  for (size_t i = 1; i < times.size(); ++i) {
+    const Duration gap = times[i] - times[i - 1];
+    EXPECT_GE(gap, base) << i;
+    EXPECT_LT(gap, base * 2) << i;
+    base = std::min<Duration>(base * 2, seconds(30));
+  }
+  for (const std::string& line : Lines()) EXPECT_EQ(line, kWatchList);
+  EXPECT_THAT(output_->Records(), SizeIs(::testing::AllOf(::testing::Gt(10), ::testing::Lt(120))))
+      << "only the reminders of the missing bookmark, if any";
+}
+
+TEST_F(ReflectorTest, A18ThrottledWatchIsOpenedAgainWithoutAList) {
+  testing::FakeStream stream = AnswerWatchList({}, "5");
+  for (int i = 0; i < 4; ++i) {
+    transport_.Answer(testing::ProtobufFailure(429, "TooManyRequests", "later"));
+  }
+  transport_.AnswerStream();
+  Start();
+  stream.End();
+  scheduler_.Advance(std::chrono::minutes(1));
+  EXPECT_THAT(Lines(), ElementsAre(kWatchList, WatchAt("5"), WatchAt("5"), WatchAt("5"),
+                                   WatchAt("5"), WatchAt("5")));
+  EXPECT_EQ(sink_.replaces, 1);
+}
+
+TEST_F(ReflectorTest, A18ThrottlingInsideTheStreamIsTheSame) {
+  testing::FakeStream stream = AnswerWatchList({}, "5");
+  transport_.AnswerStream();
+  Start();
+  Send(stream, testing::ErrorFrame(testing::FailureStatus(429, "TooManyRequests", "later")));
+  EXPECT_THAT(Lines(), SizeIs(1));
+  scheduler_.Advance(seconds(2));
+  EXPECT_THAT(Lines(), ElementsAre(kWatchList, WatchAt("5")));
+}
+
+TEST_F(ReflectorTest, A21BookmarksMoveTheVersion) {
+  testing::FakeStream stream = AnswerWatchList({}, "5");
+  Start();
+  Send(stream, testing::BookmarkFrame<core::Node>("30"));
+  EXPECT_EQ(reflector_->resource_version(), "30");
+  Send(stream, testing::Frame("DELETED", NodeAt("x", "40")));
+  EXPECT_EQ(reflector_->resource_version(), "40");
+}
+
+TEST_F(ReflectorTest, A22ObjectsOfAnotherTypeAreReportedAndIgnored) {
+  testing::FakeStream stream = AnswerWatchList({NodeAt("foo", "1")}, "5");
+  Start();
+  Send(stream, testing::Frame("ADDED", core::Pod()) +
+                   testing::Frame("DELETED", NodeAt("foo", "6")) +
+                   testing::Frame("MODIFIED", NodeAt("bar", "55")) +
+                   testing::Frame("ADDED", NodeAt("baz", "32")));
+  EXPECT_THAT(sink_.current, ElementsAre(Pair("bar", "55"), Pair("baz", "32")));
+  EXPECT_EQ(reflector_->resource_version(), "32");
+  EXPECT_THAT(output_->Last(), HasSubstr("Unexpected watch event object type"));
+}
+
+TEST_F(ReflectorTest, A24WatchThatEndsAtOnceListsAgainAfterADelay) {
+  testing::FakeStream first = AnswerWatchList({}, "5");
+  testing::FakeStream empty = transport_.AnswerStream();
+  AnswerWatchList({}, "6");
+  Start();
+  empty.End();
+  first.End();
+  scheduler_.Settle();
+  EXPECT_THAT(output_->Last(), HasSubstr("Warning: watch ended with error"));
+  EXPECT_THAT(output_->Last(), HasSubstr("very short watch"));
+  scheduler_.Advance(seconds(2));
+  EXPECT_THAT(Lines(), ElementsAre(kWatchList, WatchAt("5"), WatchListAt("5")));
+}
+
+TEST_F(ReflectorTest, A25ErrorEventClosesTheStream) {
+  testing::FakeStream stream = AnswerWatchList({}, "5");
+  Start();
+  EXPECT_FALSE(stream.closed());
+  Send(stream, testing::ErrorFrame(testing::FailureStatus(410, "Expired", "too old")));
+  EXPECT_TRUE(stream.closed());
+}
+
+TEST_F(ReflectorTest, A26UnreadableObjectIsRemovedByTheRelist) {
+  testing::FakeStream stream = AnswerWatchList({NodeAt("foo", "4"), NodeAt("ok", "3")}, "4");
+  AnswerWatchList({NodeAt("ok", "3")}, "5");
+  Start();
+  Send(stream, testing::ErrorFrame(testing::FailureStatus(500, "StorageReadError", "corrupt")));
+  scheduler_.Advance(seconds(2));
+  EXPECT_THAT(sink_.current, ElementsAre(Pair("ok", "3")));
+  EXPECT_EQ(reflector_->resource_version(), "5");
+}
+
+TEST_F(ReflectorTest, A29ListFailureIsLoggedWithItsType) {
+  transport_.Answer(testing::ProtobufFailure(403, "Forbidden", "nodes is forbidden"));
+  StartWithLists();
+  EXPECT_THAT(output_->Last(), HasSubstr("\"Failed to watch\" err=\"failed to list *v1.Node: nodes "
+                                         "is forbidden\" logger=\"UnhandledError\""));
+  EXPECT_THAT(output_->Last(), HasSubstr("type=\"*v1.Node\""));
+}
+
+// kube-client 22: only `watch` is missing.
+TEST_F(ReflectorTest, ForbiddenWatchFallsBackToPolling) {
+  transport_.AnswerAlways([](const ApiRequest& request) {
+    for (const auto& [key, value] : request.query) {
+      if (key == "watch") return testing::ProtobufFailure(403, "Forbidden", "cannot watch");
+    }
+    return testing::ProtobufList<core::Node>("1", {NodeAt("foo", "1")});
+  });
+  Start();
+  EXPECT_THAT(sink_.current, ElementsAre(Pair("foo", "1")));
+  scheduler_.Advance(seconds(30));
+  EXPECT_GE(sink_.replaces, 3);
+}
+
+TEST_F(ReflectorTest, UndecodableEventListsAgain) {
+  testing::FakeStream stream = AnswerWatchList({}, "5");
+  AnswerWatchList({}, "6");
+  Start();
+  Send(stream, testing::Frame("STRANGE", NodeAt("x", "6")));
+  EXPECT_THAT(output_->Last(), HasSubstr("unable to decode an event from the watch stream"));
+  scheduler_.Advance(seconds(2));
+  EXPECT_EQ(sink_.replaces, 2);
+}
+
+TEST_F(ReflectorTest, BrokenStreamContinuesAtOnce) {
+  testing::FakeStream stream = AnswerWatchList({}, "5");
+  transport_.AnswerStream();
+  Start();
+  stream.Fail(testing::BrokenConnection("connection reset by peer"));
+  scheduler_.Settle();
+  EXPECT_THAT(Lines(), ElementsAre(kWatchList, WatchAt("5")));
+  EXPECT_THAT(output_->Records(), IsEmpty());
+}
+
+TEST_F(ReflectorTest, FrameCutByTheEndContinuesAtTheLastWholeOne) {
+  testing::FakeStream stream = AnswerWatchList({}, "5");
+  transport_.AnswerStream();
+  Start({}, 1);
+  const std::string frame = testing::Frame("ADDED", NodeAt("foo", "6"));
+  Send(stream, frame + frame.substr(0, 9));
+  stream.End();
+  scheduler_.Settle();
+  EXPECT_THAT(Lines(), ElementsAre(kWatchList, WatchAt("6")));
+  EXPECT_THAT(output_->Last(), HasSubstr("unexpected EOF"));
+}
+
+// A peer that is there but forwards nothing.
+TEST_F(ReflectorTest, SilentWatchIsReplacedAfterNinetySeconds) {
+  testing::FakeStream stream = AnswerWatchList({}, "5");
+  transport_.AnswerStream();
+  Start();
+  scheduler_.Advance(seconds(60));
+  Send(stream, testing::BookmarkFrame<core::Node>("7"));
+  scheduler_.Advance(seconds(89));
+  EXPECT_THAT(Lines(), SizeIs(1));
+  scheduler_.Advance(seconds(1));
+  EXPECT_THAT(Lines(), ElementsAre(kWatchList, WatchAt("7")));
+  EXPECT_TRUE(stream.closed());
+  EXPECT_EQ(sink_.replaces, 1);
+}
+
+TEST_F(ReflectorTest, ListThatBreaksOffIsRepeatedAfterADelay) {
+  ApiResponse cut = testing::ProtobufList<core::Node>("10", {NodeAt("a", "1"), NodeAt("b", "2")});
+  cut.body.resize(cut.body.size() - 20);
+  transport_.Answer(std::move(cut));
+  transport_.Answer(testing::ProtobufList<core::Node>("11", {NodeAt("a", "1")}));
+  transport_.AnswerStream();
+  StartWithLists();
+  EXPECT_THAT(sink_.current, IsEmpty());
+  scheduler_.Advance(seconds(2));
+  EXPECT_THAT(sink_.current, ElementsAre(Pair("a", "1")));
+}
+
+TEST_F(ReflectorTest, StreamingIsNotTriedAgainSoonOnAServerThatRejectsIt) {
+  transport_.Answer(testing::ProtobufFailure(422, "Invalid", "forbidden"));
+  transport_.Answer(testing::ProtobufList<core::Node>("1", {}));
+  transport_.Answer(testing::ProtobufFailure(410, "Expired", "too old"));
+  transport_.Answer(testing::ProtobufList<core::Node>("2", {}));
+  transport_.AnswerStream();
+  Start();
+  scheduler_.Advance(seconds(2));
+  EXPECT_THAT(Lines(), ElementsAre(kWatchList, "limit=500&resourceVersion=0", WatchAt("1"),
+                                   "resourceVersion=1", WatchAt("2")));
+}
+
+TEST_F(ReflectorTest, SelectorsAreInEveryRequest) {
+  transport_.Answer(testing::ProtobufFailure(422, "Invalid", "forbidden"));
+  transport_.Answer(testing::ProtobufList<core::Node>("1", {}));
+  transport_.AnswerStream();
+  Start({.label_selector = "a=b", .field_selector = "metadata.name=x"});
+  ASSERT_THAT(Lines(), SizeIs(3));
+  for (const std::string& line : Lines()) {
+    EXPECT_THAT(line, HasSubstr("fieldSelector=metadata.name=x&labelSelector=a=b"));
+  }
+}
+
+TEST_F(ReflectorTest, ActivityIsWhenBytesCame) {
+  testing::FakeStream stream = AnswerWatchList({}, "5");
+  Start();
+  const MonotonicTime first = *reflector_->last_activity();
+  EXPECT_EQ(first, scheduler_.Now());
+  scheduler_.Advance(seconds(30));
+  EXPECT_EQ(reflector_->last_activity(), first);
+  Send(stream, testing::BookmarkFrame<core::Node>("7"));
+  EXPECT_EQ(reflector_->last_activity(), scheduler_.Now());
+}
+
+// A23: everywhere it can be when it is told to stop. The destructor checks that it does.
+TEST_F(ReflectorTest, A23StopsWhileOpening) {
+  transport_.Hang();
+  Start();
+}
+TEST_F(ReflectorTest, A23StopsWhileCollecting) {
+  transport_.AnswerStream();
+  Start();
+}
+TEST_F(ReflectorTest, A23StopsWhileWatching) {
+  AnswerWatchList({}, "1");
+  Start();
+}
+TEST_F(ReflectorTest, A23StopsWhileWaiting) {
+  transport_.Fail(testing::RefusedConnection());
+  Start();
+}
+TEST_F(ReflectorTest, A23StopsWhileListing) {
+  transport_.AnswerStream();
+  StartWithLists();
+}
+
+}  // namespace
+}  // namespace csinative::kube
