@@ -36,7 +36,7 @@ std::string Failure::ToJson() const {
   AppendField(out, "message", message);
   AppendField(out, "reason", reason);
   if (!name.empty() || !group.empty() || !kind.empty() || !uid.empty() || !causes.empty() ||
-      retry_after_seconds) {
+      retry_after_seconds || empty_details) {
     std::string details = "{";
     AppendField(details, "name", name);
     AppendField(details, "group", group);
@@ -114,7 +114,8 @@ Failure Invalid(std::string_view group, std::string_view kind, std::string_view 
 Failure MethodNotAllowed(ResourceId) {
   return Failure{.code = 405,
                  .reason = "MethodNotAllowed",
-                 .message = "the server does not allow this method on the requested resource"};
+                 .message = "the server does not allow this method on the requested resource",
+                 .empty_details = true};
 }
 
 Failure Expired(std::string_view message) {
@@ -131,7 +132,8 @@ Failure InternalError(std::string_view cause) {
 Failure GenericNotFound() {
   return Failure{.code = 404,
                  .reason = "NotFound",
-                 .message = "the server could not find the requested resource"};
+                 .message = "the server could not find the requested resource",
+                 .empty_details = true};
 }
 
 Cause InvalidValue(std::string field, std::string_view value, std::string_view detail) {

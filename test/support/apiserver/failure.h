@@ -22,6 +22,8 @@ struct Failure {
   int code = 500;
   std::string reason;
   std::string message;
+  // Answers from before the resource was looked at carry empty details.
+  bool empty_details = false;
   // details; left out of the answer when all are empty
   std::string name;
   std::string group;

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/support/apiserver/json.h"
 
-#include <rapidjson/error/en.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
-#include "lib/base/strings.h"
+#include "apis/json/parse.h"
 
 namespace csinative::apiserver {
 namespace {
@@ -51,7 +47,7 @@ Json MakeString(std::string_view text, JsonAllocator& allocator) {
               static_cast<rapidjson::SizeType>(text.size()), allocator);
 }
 
-Json Copy(const Json& value, JsonAllocator& allocator) { return Json(value, allocator, true); }
+Json Copy(const Json& value, JsonAllocator& allocator) { return Json(value, allocator); }
 
 void Set(Json& object, std::string_view key, Json value, JsonAllocator& allocator) {
   if (Json* present = FindMutable(&object, key)) {
@@ -91,21 +87,11 @@ Json& Ensure(Json& object, std::string_view key, JsonAllocator& allocator) {
   return *present;
 }
 
-std::string Dump(const Json& value) {
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
-  value.Accept(writer);
-  return {buffer.GetString(), buffer.GetSize()};
-}
+std::string Dump(const Json& value) { return apis::JsonText(value); }
 
 Result<JsonDocument> ParseJson(std::string_view text) {
   JsonDocument document;
-  document.Parse<rapidjson::kParseIterativeFlag>(text.data() == nullptr ? "" : text.data(),
-                                                 text.size());
-  if (document.HasParseError()) {
-    return InvalidArgumentError(StrCat(rapidjson::GetParseError_En(document.GetParseError()),
-                                       " at offset ", document.GetErrorOffset()));
-  }
+  CSI_RETURN_IF_ERROR(apis::ParseJson(text, &document));
   return document;
 }
 

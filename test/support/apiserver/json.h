@@ -57,7 +57,7 @@ bool Remove(Json& object, std::string_view key);
 Json& Ensure(Json& object, std::string_view key, JsonAllocator& allocator);
 
 std::string Dump(const Json& value);
-// kInvalidArgument with a text for people. One value, nothing after it but white space.
+// kInvalidArgument: not one JSON value, or nested too deeply.
 Result<JsonDocument> ParseJson(std::string_view text);
 
 }  // namespace csinative::apiserver

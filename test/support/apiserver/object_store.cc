@@ -80,10 +80,15 @@ std::deque<Change>::const_iterator Collection::UpperBound(int64_t version) const
       [](int64_t v, const Change& change) { return v < change.object->resource_version; });
 }
 
-std::optional<const Change*> Collection::NextAfter(int64_t version) const {
+std::optional<uint64_t> Collection::CursorAfter(int64_t version) const {
   if (version < oldest_version_) return std::nullopt;
-  auto it = UpperBound(version);
-  return it == changes_.end() ? nullptr : &*it;
+  return forgotten_ + static_cast<uint64_t>(UpperBound(version) - changes_.begin());
+}
+
+std::optional<const Change*> Collection::ChangeAt(uint64_t cursor) const {
+  if (cursor < forgotten_) return std::nullopt;
+  const uint64_t index = cursor - forgotten_;
+  return index >= changes_.size() ? nullptr : &changes_[index];
 }
 
 std::optional<std::map<Collection::Key, ObjectPtr>> Collection::At(int64_t version) const {
@@ -148,6 +153,7 @@ void ObjectStore::Record(Collection& collection, Change change) {
   while (collection.changes_.size() > options_.history) {
     collection.oldest_version_ = collection.changes_.front().object->resource_version;
     collection.changes_.pop_front();
+    ++collection.forgotten_;
   }
   if (on_change_) on_change_(collection);
 }
@@ -155,6 +161,7 @@ void ObjectStore::Record(Collection& collection, Change change) {
 void ObjectStore::CompactAll() {
   compacted_version_ = version_;
   for (auto& [key, collection] : collections_) {
+    collection.forgotten_ += collection.changes_.size();
     collection.changes_.clear();
     collection.oldest_version_ = version_;
   }

@@ -58,9 +58,12 @@ class Collection {
   // does not reach back so far.
   std::optional<std::map<Key, ObjectPtr>> At(int64_t version) const;
 
-  // The first change after `version`: null if there is none yet, nullopt when it may be forgotten.
-  // The pointer is good until the next change.
-  std::optional<const Change*> NextAfter(int64_t version) const;
+  // Where the changes after `version` begin; nullopt when some of them may be forgotten. A cursor
+  // counts the changes of this collection, so compaction takes nothing from who has seen them all.
+  std::optional<uint64_t> CursorAfter(int64_t version) const;
+  // The change at the cursor: null if there is none yet, nullopt when it is forgotten. The pointer
+  // is good until the next change.
+  std::optional<const Change*> ChangeAt(uint64_t cursor) const;
   // Watches can start at this version or later.
   int64_t oldest_version() const { return oldest_version_; }
 
@@ -71,6 +74,7 @@ class Collection {
   const ResourceInfo* info_;
   std::map<Key, ObjectPtr> objects_;
   std::deque<Change> changes_;
+  uint64_t forgotten_ = 0;  // changes that are no longer in changes_
   int64_t oldest_version_ = 0;
 };
 

@@ -13,7 +13,8 @@ Failure DoesNotApply(std::string_view why) {
   (void)why;  // the server keeps it to itself
   return Failure{.code = 422,
                  .reason = "Invalid",
-                 .message = "the server rejected our request due to an error in our request"};
+                 .message = "the server rejected our request due to an error in our request",
+                 .empty_details = true};
 }
 
 struct Pointer {
