@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apis/meta/v1/meta.pb.h"
 #include "lib/async/scope.h"
 #include "lib/async/sync.h"
 #include "lib/base/random.h"

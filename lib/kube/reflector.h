@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 
+#include "apis/meta/v1/meta.pb.h"
 #include "lib/async/event_loop.h"
 #include "lib/async/task.h"
 #include "lib/base/random.h"
