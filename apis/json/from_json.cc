@@ -96,14 +96,10 @@ class Reader {
       }
       case FORMAT_INT_OR_STRING: {
         auto* value = static_cast<intstr::IntOrString*>(message);
-        if (json.IsString()) {
-          value->set_type(1);
-          value->set_strval(ToText(json));
-          return Status::Ok();
-        }
-        if (!json.IsInt()) return Wrong("an integer or a string", json);
-        value->set_type(0);
-        value->set_intval(json.GetInt());
+        if (!json.IsString() && !json.IsInt()) return Wrong("an integer or a string", json);
+        value->set_type(json.IsString() ? 1 : 0);
+        value->set_intval(json.IsString() ? 0 : json.GetInt());
+        value->set_strval(json.IsString() ? ToText(json) : std::string());
         return Status::Ok();
       }
       case FORMAT_RAW_JSON:

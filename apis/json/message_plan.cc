@@ -18,7 +18,8 @@ FieldPlan PlanField(const FieldDescriptor* field, const FieldDescriptor* inlined
   plan.value = field;
   plan.inlined_in = inlined_in;
   plan.name = field->json_name();
-  if (field->options().GetExtension(json_pointer)) plan.presence = FieldPlan::Presence::kPointer;
+  plan.pointer = field->options().GetExtension(json_pointer);
+  if (plan.pointer) plan.presence = FieldPlan::Presence::kPointer;
   if (field->options().GetExtension(json_always)) plan.presence = FieldPlan::Presence::kAlways;
   plan.is_creation_timestamp =
       field->full_name() == "k8s.io.apimachinery.pkg.apis.meta.v1.ObjectMeta.creationTimestamp";

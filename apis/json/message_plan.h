@@ -32,6 +32,7 @@ struct FieldPlan {
   std::string_view name;  // owned by the descriptor
   Shape shape = Shape::kSingle;
   Presence presence = Presence::kOmitEmpty;
+  bool pointer = false;  // with kAlways: null when unset
   bool is_creation_timestamp = false;
   // The field whose values are converted: `field`, or the value of its map entries.
   const google::protobuf::FieldDescriptor* value = nullptr;

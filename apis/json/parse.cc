@@ -37,6 +37,10 @@ bool NestsTooDeeply(std::string_view text) {
 Status ParseJson(std::string_view text, rapidjson::Document* out) {
   out->SetNull();
   if (NestsTooDeeply(text)) return InvalidArgumentError("invalid JSON: nested too deeply");
+  // RapidJSON would take a zero byte for the end of the text.
+  if (text.find('\0') != std::string_view::npos) {
+    return InvalidArgumentError("invalid JSON: zero byte");
+  }
   rapidjson::Document parsed;
   parsed.Parse<rapidjson::kParseFullPrecisionFlag>(text.data(), text.size());
   if (parsed.HasParseError()) {

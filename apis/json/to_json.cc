@@ -132,7 +132,11 @@ class Emitter {
     if (plan.is_creation_timestamp && options_.creation_timestamp_null) force = true;
     if (!force && !Worth(message, plan)) return false;
     Key(plan.name);
-    Single(message, plan.field);
+    if (plan.pointer && !message.GetReflection()->HasField(message, plan.field)) {
+      Null();
+    } else {
+      Single(message, plan.field);
+    }
     return true;
   }
 

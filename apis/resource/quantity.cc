@@ -19,6 +19,7 @@ constexpr int64_t kInt64Min = std::numeric_limits<int64_t>::min();
 constexpr char kErrFormat[] =
     "quantities must match the regular expression "
     "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+constexpr char kErrNumeric[] = "unable to parse numeric part of quantity";
 constexpr char kErrSuffix[] = "unable to parse quantity's suffix";
 
 struct Suffix {
@@ -46,6 +47,7 @@ struct Parts {
   std::string_view whole;     // integer digits without leading zeros; "0" when there are none
   std::string_view fraction;  // digits after the point
   std::string_view suffix;
+  bool has_digits = false;
 };
 
 // Takes the longest prefix of *rest whose characters satisfy `accept`.
@@ -64,13 +66,14 @@ std::optional<Parts> Split(std::string_view text) {
     parts.negative = text[0] == '-';
     text.remove_prefix(1);
   }
-  Take(&text, [](char c) { return c == '0'; });
+  parts.has_digits = !Take(&text, [](char c) { return c == '0'; }).empty();
   parts.whole = Take(&text, IsDigit);
   if (parts.whole.empty()) parts.whole = "0";
   if (!text.empty() && text[0] == '.') {
     text.remove_prefix(1);
     parts.fraction = Take(&text, IsDigit);
   }
+  if (parts.whole != "0" || !parts.fraction.empty()) parts.has_digits = true;
   parts.suffix = text;
   Take(&text, [](char c) { return std::string_view("eEinumkKMGTP").find(c) != std::string::npos; });
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
@@ -110,6 +113,15 @@ std::optional<int64_t> MultiplyPow10(int64_t value, int64_t power) {
     if (__builtin_mul_overflow(value, int64_t{10}, &value)) return std::nullopt;
   }
   return value;
+}
+
+// value * 10^power; when that does not fit, what upstream makes of it: factors that it multiplies
+// with in one step wrap around, the others give 0.
+int64_t MultiplyPow10OrWrap(int64_t value, int64_t power) {
+  if (std::optional<int64_t> product = MultiplyPow10(value, power)) return *product;
+  if (value == kInt64Min || (power > 3 && power != 6 && power != 9)) return 0;
+  return static_cast<int64_t>(static_cast<uint64_t>(value) *
+                              static_cast<uint64_t>(*MultiplyPow10(1, power)));
 }
 
 // value / 10^power away from zero.
@@ -186,6 +198,8 @@ Result<Quantity> Quantity::Parse(std::string_view text) {
     }
   }
 
+  // Upstream: "." is zero above, but not here.
+  if (!parts->has_digits) return InvalidArgumentError(kErrNumeric);
   BigDecimal value = BigDecimal::FromDigits(false, digits, scale);
   if (binary) value.ShiftLeft(unit->exponent);
   if (value.sign() != 0) value.Rescale(kNano);
@@ -273,7 +287,7 @@ int64_t Quantity::ScaledValue(int32_t scale) const {
     bool exact = false;
     int64_t distance = int64_t{scale_} - scale;
     if (distance < 0) return DivideAwayFromZero(value_, -distance, &exact);
-    return MultiplyPow10(value_, distance).value_or(0);
+    return MultiplyPow10OrWrap(value_, distance);
   }
   int64_t drop = int64_t{scale} - big_->exponent();
   int64_t low = big_->UnscaledLow64();

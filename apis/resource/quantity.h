@@ -63,8 +63,8 @@ class Quantity {
   bool operator>=(const Quantity& other) const { return Compare(other) >= 0; }
 
   // The value in units of 10^scale, rounded away from zero.
-  // Upstream: what does not fit 64 bits gives 0 when the quantity was parsed into 64 bits and
-  // wraps around otherwise, where a negative value is also cut and increased by one.
+  // Upstream: what does not fit 64 bits gives 0 or wraps around, and a negative value that was
+  // parsed beyond 64 bits is cut and increased by one instead of rounded.
   int64_t ScaledValue(int32_t scale) const;
   int64_t Value() const { return ScaledValue(0); }
   int64_t MilliValue() const { return ScaledValue(kMilli); }
