@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/kube/pem.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <memory>
+#include <string>
+
+#include "lib/base/strings.h"
+
+namespace csinative::kube {
+namespace {
+
+struct FreeOpenSsl {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+};
+
+// Takes the text of the last OpenSSL error and clears the queue.
+std::string LastError() {
+  const unsigned long code = ERR_peek_last_error();  // NOLINT(google-runtime-int)
+  const char* reason = ERR_reason_error_string(code);
+  std::string text = reason == nullptr ? "unknown error" : reason;
+  ERR_clear_error();
+  return text;
+}
+
+}  // namespace
+
+Status CheckCertificates(std::string_view pem) {
+  const std::unique_ptr<BIO, FreeOpenSsl> bio(
+      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  for (int count = 0;; ++count) {
+    const std::unique_ptr<X509, FreeOpenSsl> certificate(
+        PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+    if (certificate != nullptr) continue;
+    const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+    const std::string error = LastError();
+    if (!at_end) {
+      return InvalidArgumentError(StrCat("failed to parse certificate: ", error));
+    }
+    return count > 0 ? Status() : InvalidArgumentError("unable to parse bytes as PEM block");
+  }
+}
+
+}  // namespace csinative::kube
