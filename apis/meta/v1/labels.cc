@@ -358,6 +358,8 @@ Result<FieldSelector> FieldSelector::Parse(std::string_view text) {
     std::string_view value = term.substr(at + 1);
     if (requirement.equal && value.starts_with('=')) value.remove_prefix(1);
     CSI_ASSIGN_OR_RETURN(requirement.value, UnescapeFieldValue(value));
+    // Upstream: a term that says nothing about nothing is left out.
+    if (requirement.field.empty() && requirement.value.empty()) continue;
     out.requirements_.push_back(std::move(requirement));
   }
   return out;

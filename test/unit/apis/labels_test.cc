@@ -164,6 +164,7 @@ TEST(FieldSelectorTest, ParsesAndPrintsSorted) {
       {"z=1,a=2", "a=2,z=1"},
       {R"(x=\\\,\=)", R"(x=\\\,\=)"},
       {",,x=1,", "x=1"},
+      {"=,x=1,!=", "x=1"},
       {"x=", "x="},
       {"metadata.name=a b", "metadata.name=a b"},
   };
