@@ -19,7 +19,7 @@ EmbeddedApiServer::~EmbeddedApiServer() = default;
 Status EmbeddedApiServer::Start() {
   http::ServerConfig config{.address = options_.address};
   if (options_.tls) {
-    CSI_ASSIGN_OR_RETURN(authority_, CertificateAuthority::Create("embedded-api-server"));
+    CSI_ASSIGN_OR_RETURN(authority_, CertificateAuthority::Create("embedded-api-server-ca"));
     ca_pem_ = authority_->certificate_pem();
     std::vector<std::string> names = {"DNS:localhost", "IP:127.0.0.1", "IP:::1"};
     names.insert(names.end(), options_.certificate_names.begin(), options_.certificate_names.end());
