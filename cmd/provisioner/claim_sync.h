@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One look at one claim: whether it needs a volume from us now, an attempt to make it, and what
+// follows from how that ended (provisioner 5, 6). Loop only.
+//
+// Memory of a claim: one whose volume the driver may still be creating is kept, so that it is
+// driven to an end even if it is deleted meanwhile; an infeasible one is left alone for a while.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "apis/core/v1/volume.pb.h"
+#include "apis/namespaces.h"
+#include "apis/storage/v1/storage.pb.h"
+#include "cmd/provisioner/caches.h"
+#include "cmd/provisioner/claim_filter.h"
+#include "cmd/provisioner/infeasible_claims.h"
+#include "cmd/provisioner/metrics.h"
+#include "cmd/provisioner/provision.h"
+#include "cmd/provisioner/volume_saver.h"
+#include "lib/async/task.h"
+#include "lib/kube/client.h"
+#include "lib/kube/event_recorder.h"
+#include "lib/log/logger.h"
+
+namespace csinative::provisioner {
+
+class ClaimSync {
+ public:
+  // Borrowed parts outlive this.
+  struct Deps {
+    async::EventLoop* loop;
+    kube::Client* client;
+    Caches* caches;
+    Provisioner* provisioner;
+    VolumeSaver* saver;
+    ProvisionMetrics* metrics;
+    kube::EventRecorder events;
+    log::Logger log;
+    DriverNames names;
+    VolumeNaming naming;
+  };
+  explicit ClaimSync(Deps deps) : deps_(std::move(deps)), infeasible_(*deps_.loop) {}
+
+  // Whether the claim is worth a sync: what the queue takes.
+  bool Wants(const core::PersistentVolumeClaim& claim) const {
+    return IsCandidate(claim, deps_.names) || InProgress(claim.metadata().uid());
+  }
+
+  // Ok: nothing more to do until the claim changes. A failure: again after a back-off.
+  async::Task<Status> Sync(std::string uid);
+
+  // The driver may be creating a volume for this claim.
+  bool InProgress(const std::string& uid) const { return in_progress_.contains(uid); }
+  const InfeasibleClaims& infeasible() const { return infeasible_; }
+
+ private:
+  async::Task<Status> SyncOnce(std::string uid);
+  std::optional<core::PersistentVolumeClaim> Find(const std::string& uid) const;
+  bool AlreadyHasVolume(const core::PersistentVolumeClaim& claim) const;
+  async::Task<Status> Attempt(core::PersistentVolumeClaim claim, storage::StorageClass klass);
+  Status OnFailure(const core::PersistentVolumeClaim& claim, const storage::StorageClass& klass,
+                   const ProvisionResult& result);
+  async::Task<Status> Reschedule(core::PersistentVolumeClaim claim, Status error);
+  void Event(const core::PersistentVolumeClaim& claim, kube::EventType type, std::string reason,
+             std::string message);
+
+  Deps deps_;
+  std::unordered_map<std::string, core::PersistentVolumeClaim> in_progress_;  // by UID
+  InfeasibleClaims infeasible_;
+};
+
+}  // namespace csinative::provisioner

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/provisioner/clone_source.h"
+
+#include <algorithm>
+
+#include "apis/core/v1/well_known.h"
+#include "cmd/provisioner/create_request.h"
+#include "lib/base/strings.h"
+
+namespace csinative::provisioner {
+namespace {
+
+std::string NameOf(const core::PersistentVolumeClaim& claim) {
+  return StrCat(claim.metadata().namespace_(), "/", claim.metadata().name());
+}
+
+}  // namespace
+
+Status CheckSourceClaim(const core::PersistentVolumeClaim& claim,
+                        const core::PersistentVolumeClaim& source) {
+  if (source.status().phase() != apis::kVolumeBound) {
+    return FailedPreconditionError(StrCat("the PVC in dataSource ", NameOf(source), " is in phase ",
+                                          source.status().phase(), " instead of Bound"));
+  }
+  if (source.metadata().has_deletiontimestamp()) {
+    return FailedPreconditionError(
+        StrCat("the PVC in dataSource ", NameOf(source), " is being deleted"));
+  }
+  if (!source.spec().has_storageclassname()) {
+    return FailedPreconditionError(
+        StrCat("the source PVC (", source.metadata().name(), ") storageclass cannot be empty"));
+  }
+  if (!claim.spec().has_storageclassname()) {
+    return FailedPreconditionError(
+        StrCat("the requested PVC (", claim.metadata().name(), ") storageclass cannot be empty"));
+  }
+  CSI_ASSIGN_OR_RETURN(const int64_t requested, RequestedBytes(claim));
+  CSI_ASSIGN_OR_RETURN(const int64_t source_size, RequestedBytes(source));
+  if (requested < source_size) {
+    return FailedPreconditionError(StrCat("the requested size of ", requested,
+                                          " bytes is smaller than the ", source_size,
+                                          " bytes of the source PVC ", NameOf(source)));
+  }
+  if (source.spec().volumename().empty()) {
+    return FailedPreconditionError(StrCat("the source PVC ", NameOf(source), " has no volume"));
+  }
+  return Status();
+}
+
+Status CheckSourceVolume(const core::PersistentVolumeClaim& claim,
+                         const core::PersistentVolumeClaim& source,
+                         const core::PersistentVolume& volume, const std::string& provisioner) {
+  const core::PersistentVolumeSpec& spec = volume.spec();
+  const auto fail = [&](std::string_view why) {
+    return FailedPreconditionError(StrCat("volume ", volume.metadata().name(), " ", why));
+  };
+  if (!spec.persistentvolumesource().has_csi()) return fail("is not a CSI volume");
+  if (spec.persistentvolumesource().csi().driver() != provisioner) {
+    return fail(StrCat("belongs to driver ", spec.persistentvolumesource().csi().driver(),
+                       " instead of ", provisioner));
+  }
+  if (!spec.has_claimref()) return fail("is bound to no claim");
+  if (spec.claimref().uid() != source.metadata().uid() ||
+      spec.claimref().namespace_() != source.metadata().namespace_() ||
+      spec.claimref().name() != source.metadata().name()) {
+    return fail("is bound to another claim");
+  }
+  if (volume.status().phase() != apis::kVolumeBound) {
+    return fail(StrCat("is in phase ", volume.status().phase()));
+  }
+  const bool source_is_block = spec.volumemode() == apis::kVolumeModeBlock;
+  if (source_is_block != IsBlock(claim)) return fail("has another volume mode than the claim");
+  return Status();
+}
+
+Status SourceNotUsable(const core::PersistentVolumeClaim& source) {
+  return FailedPreconditionError(
+      StrCat("the source PVC ", NameOf(source), " is not bound or invalid"));
+}
+
+bool HasCloneFinalizer(const core::PersistentVolumeClaim& claim) {
+  const auto& finalizers = claim.metadata().finalizers();
+  return std::find(finalizers.begin(), finalizers.end(), apis::kFinalizerCloning) !=
+         finalizers.end();
+}
+
+}  // namespace csinative::provisioner

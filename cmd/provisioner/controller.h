@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The provisioning controllers together: caches, queues, workers, and what feeds what (provisioner
+// 4). Loop only.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cmd/provisioner/caches.h"
+#include "cmd/provisioner/claim_sync.h"
+#include "cmd/provisioner/clone_protection.h"
+#include "cmd/provisioner/config.h"
+#include "cmd/provisioner/driver_calls.h"
+#include "cmd/provisioner/driver_features.h"
+#include "cmd/provisioner/metrics.h"
+#include "cmd/provisioner/provision.h"
+#include "cmd/provisioner/storage_deletion.h"
+#include "cmd/provisioner/volume_saver.h"
+#include "cmd/provisioner/volume_sync.h"
+#include "lib/async/scope.h"
+#include "lib/async/task.h"
+#include "lib/base/random.h"
+#include "lib/kube/client.h"
+#include "lib/kube/event_recorder.h"
+#include "lib/kube/work_queue.h"
+#include "lib/log/logger.h"
+#include "lib/metrics/registry.h"
+#include "lib/metrics/workqueue_metrics.h"
+#include "lib/rpc/channel.h"
+
+namespace csinative::provisioner {
+
+class ProvisionController {
+ public:
+  // Borrowed parts outlive the controller.
+  struct Deps {
+    async::EventLoop* loop;
+    Random* random;
+    kube::Client* client;
+    rpc::Channel* channel;
+    metrics::Registry* registry;
+    log::Logger log;
+    std::string host_name;
+    DriverNames names;
+    DriverFeatures features;
+    ProvisionConfig config;
+    std::string identity;  // of this process, for the volumes
+  };
+  explicit ProvisionController(Deps deps);
+
+  // Until cancelled; everything that was started has ended when it returns.
+  async::Task<void> Run();
+
+  // For tests and /debug.
+  const ClaimSync& claim_sync() const { return claim_sync_; }
+  const VolumeSaver& volume_saver() const { return saver_; }
+  const VolumeSync& volume_sync() const { return volume_sync_; }
+  Caches& caches() { return caches_; }
+
+ private:
+  void FeedQueues();
+  void OnClaim(const core::PersistentVolumeClaim& claim);
+  void OnVolume(const core::PersistentVolume& volume);
+  void OnSourceReleased(const core::PersistentVolumeClaim& clone);
+
+  const Deps deps_;
+  Caches caches_;
+  DriverCalls driver_;
+  metrics::WorkQueueMetrics queue_metrics_;
+  ProvisionMetrics metrics_;
+  kube::EventBroadcaster broadcaster_;
+  const std::string component_;
+  kube::EventRecorder recorder_;
+
+  // Claims by UID and volumes by name share the counters of failures.
+  std::shared_ptr<kube::RateLimiter> limiter_;
+  kube::WorkQueue claim_queue_;
+  kube::WorkQueue volume_queue_;
+  std::unique_ptr<kube::WorkQueue> clone_queue_;  // null: the driver cannot clone
+
+  VolumeSaver saver_;
+  Provisioner provisioner_;
+  ClaimSync claim_sync_;
+  StorageDeletion storage_deletion_;
+  VolumeSync volume_sync_;
+  CloneProtection clone_protection_;
+};
+
+}  // namespace csinative::provisioner

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a claim and its class to a created volume and the object that describes it: every step up
+// to, not including, saving that object (provisioner 7). Loop only.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "apis/core/v1/volume.pb.h"
+#include "apis/namespaces.h"
+#include "apis/storage/v1/storage.pb.h"
+#include "cmd/provisioner/caches.h"
+#include "cmd/provisioner/claim_filter.h"
+#include "cmd/provisioner/config.h"
+#include "cmd/provisioner/data_source.h"
+#include "cmd/provisioner/driver_calls.h"
+#include "cmd/provisioner/driver_features.h"
+#include "cmd/provisioner/outcome.h"
+#include "cmd/provisioner/persistent_volume.h"
+#include "cmd/provisioner/secrets.h"
+#include "cmd/provisioner/snapshot_restore.h"
+#include "cmd/provisioner/topology_memory.h"
+#include "lib/async/task.h"
+#include "lib/base/random.h"
+#include "lib/kube/client.h"
+#include "lib/kube/event_recorder.h"
+#include "lib/log/logger.h"
+
+namespace csinative::provisioner {
+
+// How an attempt ended.
+struct ProvisionResult {
+  enum class Kind {
+    kVolume,   // the volume exists, *volume describes it
+    kIgnored,  // not our business after all: no retry
+    kFailed,
+  };
+  Kind kind = Kind::kFailed;
+  ProvisionState state = ProvisionState::kFinished;
+  Status status;  // why it was ignored or failed
+  std::optional<core::PersistentVolume> volume;
+
+  static ProvisionResult Failed(ProvisionState state, Status status) {
+    return {Kind::kFailed, state, std::move(status), std::nullopt};
+  }
+  static ProvisionResult Ignored(Status status) {
+    return {Kind::kIgnored, ProvisionState::kFinished, std::move(status), std::nullopt};
+  }
+};
+
+class Provisioner {
+ public:
+  // Borrowed parts outlive the provisioner.
+  struct Deps {
+    Random* random;
+    kube::Client* client;
+    Caches* caches;
+    DriverCalls* driver;
+    kube::EventRecorder events;  // source "external-provisioner"
+    log::Logger log;
+    DriverNames names;
+    DriverFeatures features;
+    ProvisionConfig config;
+    std::string identity;  // for the volume attributes
+  };
+  explicit Provisioner(Deps deps)
+      : deps_(std::move(deps)),
+        snapshots_(deps_.client, deps_.log,
+                   deps_.config.prevent_mode_conversion ? ModeConversion::kNeedsPermission
+                                                        : ModeConversion::kFree) {}
+
+  // One attempt. `selected_node` is empty when there is none.
+  async::Task<ProvisionResult> Provision(core::PersistentVolumeClaim claim,
+                                         storage::StorageClass klass, std::string selected_node);
+
+  bool topology_supported() const {
+    return deps_.features.accessibility_constraints && deps_.config.topology_gate;
+  }
+  const TopologyMemory& topology_memory() const { return memory_; }
+
+ private:
+  // What the steps hand to each other.
+  struct Attempt;
+
+  // Steps 1, 3 to 13: everything that claim and class decide alone.
+  std::optional<ProvisionResult> Plan(Attempt* attempt);
+  Status CheckCapabilities(const Attempt& attempt) const;
+  // Steps 14 to 22, which read the cluster.
+  async::Task<std::optional<ProvisionResult>> Prepare(Attempt* attempt);
+  async::Task<Status> PrepareClone(Attempt* attempt);
+  async::Task<Status> PrepareSnapshot(Attempt* attempt);
+  std::optional<ProvisionResult> PrepareTopology(Attempt* attempt);
+  async::Task<std::optional<ProvisionResult>> PrepareSecrets(Attempt* attempt);
+  async::Task<std::optional<ProvisionResult>> PrepareAttributes(Attempt* attempt);
+  // Steps 23 and 24.
+  async::Task<ProvisionResult> Create(Attempt* attempt);
+  bool IsReadOnly(const Attempt& attempt) const;
+  // Deletes a volume that does not do; the claim is tried again.
+  async::Task<ProvisionResult> RejectVolume(Attempt* attempt, std::string volume_id, Status why);
+
+  Deps deps_;
+  SnapshotRestore snapshots_;
+  TopologyMemory memory_;
+};
+
+}  // namespace csinative::provisioner

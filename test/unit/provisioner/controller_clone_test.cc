@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Clones, and the finalizer that keeps their source (provisioner 9.3, 14, 22.8, 22.12).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "apis/core/v1/maps.h"
+#include "lib/base/strings.h"
+#include "test/unit/provisioner/world.h"
+
+namespace csinative::provisioner {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using CreateRequest = ::csi::v1::CreateVolumeRequest;
+
+constexpr char kCloning[] = "provisioner.storage.kubernetes.io/cloning-protection";
+
+class CloneTest : public ::testing::Test {
+ protected:
+  CloneTest() {
+    world_.features.clone_volume = true;
+    world_.AddClass();
+    source_uid_ = world_.AddClaim({.name = "src", .request = "1000", .extra_spec = ""});
+    world_.Start();
+    world_.Bind("pvc-" + source_uid_, {.name = "src"});
+    world_.Settle();
+    world_.driver().ClearCalls();
+    world_.api().ClearLog();
+  }
+  ClaimSpec Clone(const std::string& name = "clone", const std::string& request = "1000") {
+    return {.name = name,
+            .request = request,
+            .extra_spec = R"(,"dataSource":{"kind":"PersistentVolumeClaim","name":"src"})"};
+  }
+  std::vector<std::string> SourceFinalizers() {
+    auto source = world_.Find<core::PersistentVolumeClaim>({"ns", "src"});
+    if (!source) return {"gone"};
+    return {source->metadata().finalizers().begin(), source->metadata().finalizers().end()};
+  }
+  void DeleteSource() { world_.RemoveClaim("src"); }
+
+  World world_;
+  std::string source_uid_;
+};
+
+TEST_F(CloneTest, SourceIsProtectedBeforeTheDriverIsAsked) {  // provisioner/22.8/1
+  const std::string uid = world_.AddClaim(Clone());
+  world_.Settle();
+  EXPECT_THAT(world_.Writes(), ElementsAre("PUT namespaces/ns/persistentvolumeclaims/src",
+                                           "POST persistentvolumes"));
+  EXPECT_THAT(SourceFinalizers(), Contains(kCloning));
+  const auto requests = world_.Requests<CreateRequest>(kCreateVolume);
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].volume_content_source().volume().volume_id(), "test-volume-id");
+  EXPECT_EQ(world_.Counter("controller_persistentvolumeclaim_provision_total",
+                           {"sc", "PersistentVolumeClaim"}),
+            1);
+}
+
+TEST_F(CloneTest, SecondCloneWritesNothingToTheSource) {
+  world_.AddClaim(Clone());
+  world_.Settle();
+  world_.api().ClearLog();
+  world_.AddClaim(Clone("clone-2"));
+  world_.Settle();
+  EXPECT_THAT(world_.Writes(), ElementsAre("POST persistentvolumes"));
+}
+
+TEST_F(CloneTest, UnusableSourceFailsWithoutTouchingIt) {  // provisioner/22.8/5, 6
+  world_.AddClaim(Clone("small", "999"));
+  world_.AddClaim(
+      {.name = "lost",
+       .extra_spec = R"(,"dataSource":{"kind":"PersistentVolumeClaim","name":"nowhere"})"});
+  world_.Settle();
+  EXPECT_THAT(world_.Calls(), IsEmpty());
+  EXPECT_THAT(world_.Writes(), IsEmpty());
+  EXPECT_THAT(SourceFinalizers(), Not(Contains(kCloning)));
+  EXPECT_THAT(world_.Events(),
+              Contains(HasSubstr("error getting handle for DataSource Type PersistentVolumeClaim "
+                                 "by Name nowhere")));
+}
+
+TEST_F(CloneTest, AnswerWithoutContentSourceIsCleanedUp) {
+  ::csi::v1::CreateVolumeResponse response;
+  response.mutable_volume()->set_volume_id("empty");
+  world_.driver().AnswerOnce(kCreateVolume, response);
+  const std::string uid = world_.AddClaim(Clone());
+  world_.Settle();
+  EXPECT_THAT(world_.Calls(), ElementsAre("CreateVolume", "DeleteVolume"));
+  EXPECT_THAT(world_.Events(), Contains(HasSubstr("content source missing")));
+  EXPECT_TRUE(world_.controller().claim_sync().InProgress(uid));
+}
+
+TEST_F(CloneTest, SourceStaysWhileACloneIsPendingAndGoesWhenItIsBound) {  // 22.12/1 and 2
+  world_.driver().Fail(kCreateVolume, RpcStatus(13, "later"));
+  const ClaimSpec spec = Clone();
+  const std::string uid = world_.AddClaim(spec);
+  world_.Settle();
+  ASSERT_THAT(SourceFinalizers(), Contains(kCloning));
+  DeleteSource();
+  world_.Advance(minutes(2));
+  EXPECT_THAT(SourceFinalizers(), ElementsAre(kCloning));
+  world_.Merge<core::PersistentVolumeClaim>({"ns", "clone"}, R"({"status":{"phase":"Bound"}})",
+                                            "status");
+  world_.Advance(milliseconds(100));
+  EXPECT_THAT(SourceFinalizers(), ElementsAre("gone"));
+}
+
+TEST_F(CloneTest, SourceGoesWhenThePendingCloneIsDeleted) {  // field report 30
+  world_.driver().Fail(kCreateVolume, RpcStatus(13, "later"));
+  world_.AddClaim(Clone());
+  world_.Settle();
+  DeleteSource();
+  world_.Advance(minutes(2));
+  ASSERT_THAT(SourceFinalizers(), ElementsAre(kCloning));
+  world_.RemoveClaim("clone");
+  world_.Advance(milliseconds(100));
+  EXPECT_THAT(SourceFinalizers(), ElementsAre("gone"));
+}
+
+TEST_F(CloneTest, SourceWithoutClonesIsFreedAtOnce) {  // provisioner/22.12/5
+  world_.AddClaim(Clone());
+  world_.Settle();
+  world_.Merge<core::PersistentVolumeClaim>({"ns", "clone"}, R"({"status":{"phase":"Bound"}})",
+                                            "status");
+  DeleteSource();
+  world_.Advance(milliseconds(100));
+  EXPECT_THAT(SourceFinalizers(), ElementsAre("gone"));
+}
+
+TEST_F(CloneTest, DriverWithoutCloningIsNotAsked) {  // provisioner/22.8/2
+  world_.Stop();
+  world_.features.clone_volume = false;
+  world_.Start();
+  world_.AddClaim(Clone());
+  world_.Settle();
+  EXPECT_THAT(world_.Calls(), IsEmpty());
+  EXPECT_THAT(SourceFinalizers(), Not(Contains(kCloning)));
+  EXPECT_THAT(world_.Events(), Contains(HasSubstr("CLONE_VOLUME")));
+}
+
+}  // namespace
+}  // namespace csinative::provisioner

@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attempts that do not succeed: states, events, retries, and what is remembered of a claim
+// (provisioner 6, 10.1, 11, 12, 22.4, 22.14).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "apis/core/v1/maps.h"
+#include "apis/core/v1/well_known.h"
+#include "lib/base/strings.h"
+#include "test/unit/provisioner/world.h"
+
+namespace csinative::provisioner {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using CreateRequest = ::csi::v1::CreateVolumeRequest;
+using CreateResponse = ::csi::v1::CreateVolumeResponse;
+using DeleteRequest = ::csi::v1::DeleteVolumeRequest;
+
+constexpr char kFailed[] = "controller_persistentvolumeclaim_provision_failed_total";
+constexpr char kSucceeded[] = "controller_persistentvolumeclaim_provision_total";
+
+class FailureTest : public ::testing::Test {
+ protected:
+  // One claim that is tried once.
+  void TryOnce(const ClassSpec& klass = {}, const ClaimSpec& claim = {}) {
+    world_.AddClass(klass);
+    uid_ = world_.AddClaim(claim);
+    world_.Start();
+  }
+  bool InProgress() { return world_.controller().claim_sync().InProgress(uid_); }
+  std::string FailureEvent() {
+    for (const std::string& event : world_.Events()) {
+      if (event.starts_with("Warning ProvisioningFailed: ")) return event;
+    }
+    return "";
+  }
+  size_t CreateCalls() { return world_.Requests<CreateRequest>(kCreateVolume).size(); }
+
+  World world_;
+  std::string uid_;
+};
+
+struct RefusedCase {
+  std::string name;  // situation, with the row of provisioner 22
+  ClassSpec klass = {};
+  ClaimSpec claim = {};
+  void (*prepare)(World& world) = [](World&) {};
+  std::string fragment;  // of the event's text
+};
+
+void PrintTo(const RefusedCase& c, std::ostream* out) { *out << c.name; }
+
+class RefusedTest : public FailureTest, public ::testing::WithParamInterface<RefusedCase> {};
+
+TEST_P(RefusedTest, NeverReachesTheDriver) {
+  const RefusedCase& c = GetParam();
+  c.prepare(world_);
+  TryOnce(c.klass, c.claim);
+  EXPECT_THAT(world_.Calls(), IsEmpty());
+  EXPECT_THAT(world_.Writes(), IsEmpty());
+  EXPECT_THAT(FailureEvent(), HasSubstr("failed to provision volume with StorageClass \"sc\": "));
+  EXPECT_THAT(FailureEvent(), HasSubstr(c.fragment));
+  EXPECT_FALSE(InProgress());
+  // It is tried again by back-off.
+  world_.Advance(seconds(3));
+  EXPECT_GE(
+      world_.Counter(kFailed, {"sc", c.claim.extra_spec.find("dataSource") == std::string::npos
+                                         ? ""
+                                         : "VolumeSnapshot"}),
+      2)
+      << Join(world_.Events(), "\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, RefusedTest,
+    ::testing::Values(
+        RefusedCase{.name = "driver without CONTROLLER_SERVICE",
+                    .prepare = [](World& world) { world.features.controller_service = false; },
+                    .fragment = "CONTROLLER_SERVICE"},
+        RefusedCase{.name = "driver without CREATE_DELETE_VOLUME",
+                    .prepare = [](World& world) { world.features.create_delete_volume = false; },
+                    .fragment = "CREATE_DELETE_VOLUME"},
+        RefusedCase{
+            .name = "22.3/5 two file system types",
+            .klass = {.parameters = R"({"fstype":"ext3","csi.storage.k8s.io/fstype":"ext4"})"},
+            .fragment = "file system type"},
+        RefusedCase{.name = "22.4/16 provisioner secret name without namespace",
+                    .klass = {.parameters = R"({"csiProvisionerSecretName":""})"},
+                    .fragment = "provisioner secret"},
+        RefusedCase{.name = "22.4/17 half a pair is not rescued by the default pair",
+                    .klass = {.parameters = R"({"csiProvisionerSecretName":"",
+                              "csi.storage.k8s.io/secret-name":"a",
+                              "csi.storage.k8s.io/secret-namespace":"ns"})"},
+                    .fragment = "provisioner secret"},
+        RefusedCase{.name = "22.4/20 provisioner secret is missing",
+                    .klass = {.parameters = R"({"csiProvisionerSecretName":"secretx",
+                              "csiProvisionerSecretNamespace":"ns"})"},
+                    .fragment = "secrets \"secretx\" not found"},
+        RefusedCase{.name = "unknown prefixed parameter",
+                    .klass = {.parameters = R"({"csi.storage.k8s.io/bim":"x"})"},
+                    .fragment = "csi.storage.k8s.io/bim"},
+        RefusedCase{.name = "22.4/18 selector",
+                    .claim = {.extra_spec = R"(,"selector":{})"},
+                    .fragment = "Selector is not supported"},
+        RefusedCase{.name = "22.4/30 attributes class, driver without MODIFY_VOLUME",
+                    .claim = {.extra_spec = R"(,"volumeAttributesClassName":"vac")"},
+                    .fragment = "MODIFY_VOLUME"},
+        RefusedCase{.name = "22.4/31 attributes class is missing",
+                    .claim = {.extra_spec = R"(,"volumeAttributesClassName":"vac")"},
+                    .prepare = [](World& world) { world.features.modify_volume = true; },
+                    .fragment = "\"vac\" not found"},
+        RefusedCase{.name = "22.4/32 attributes class of another driver",
+                    .claim = {.extra_spec = R"(,"volumeAttributesClassName":"vac")"},
+                    .prepare =
+                        [](World& world) {
+                          world.features.modify_volume = true;
+                          world.Add(R"({"apiVersion":"storage.k8s.io/v1",
+                              "kind":"VolumeAttributesClass","metadata":{"name":"vac"},
+                              "driverName":"other","parameters":{"a":"b"}})");
+                        },
+                    .fragment = "for driver other"},
+        RefusedCase{.name = "22.4/31 CSINodes with keys but no labelled node",
+                    .prepare =
+                        [](World& world) {
+                          world.features.accessibility_constraints = true;
+                          world.Add(R"({"apiVersion":"storage.k8s.io/v1","kind":"CSINode",
+                              "metadata":{"name":"n"},"spec":{"drivers":[{"name":"test-driver",
+                              "nodeID":"x","topologyKeys":["zone"]}]}})");
+                        },
+                    .fragment = "error generating accessibility requirements: topologyKeys [zone] "
+                                "were not found on any nodes"},
+        RefusedCase{.name = "snapshot, driver without CREATE_DELETE_SNAPSHOT",
+                    .claim = {.extra_spec = R"(,"dataSource":{"apiGroup":"snapshot.storage.k8s.io",
+                      "kind":"VolumeSnapshot","name":"s"})"},
+                    .fragment = "CREATE_DELETE_SNAPSHOT"}));
+
+TEST_F(FailureTest, MissingClassFailsWithoutAnEvent) {  // provisioner/22.14/7
+  world_.AddClaim();
+  world_.Start();
+  EXPECT_THAT(world_.Calls(), IsEmpty());
+  EXPECT_THAT(world_.Events(), IsEmpty());
+  EXPECT_EQ(world_.Counter(kFailed, {"sc", ""}), 1);
+  world_.AddClass();
+  world_.Advance(seconds(4));
+  EXPECT_THAT(world_.Calls(), ElementsAre("CreateVolume"));
+}
+
+TEST_F(FailureTest, PopulatorClaimIsIgnored) {  // provisioner/22.4/27, 22.14/13
+  TryOnce({}, {.extra_spec = R"(,"dataSourceRef":{"apiGroup":"my.example.io",
+                                 "kind":"MyPopulator","name":"p"})"});
+  world_.Advance(seconds(30));
+  EXPECT_THAT(world_.Calls(), IsEmpty());
+  ASSERT_EQ(world_.Events().size(), 2u);
+  EXPECT_THAT(world_.Events()[1], HasSubstr("external populator"));
+  EXPECT_EQ(world_.controller().claim_sync().InProgress(uid_), false);
+}
+
+TEST_F(FailureTest, FinalErrorIsRetriedWithDoublingDelays) {  // provisioner/22.16/22
+  world_.driver().Fail(kCreateVolume, RpcStatus(13, "no luck"));
+  TryOnce();
+  EXPECT_EQ(CreateCalls(), 1u);
+  EXPECT_FALSE(InProgress());
+  EXPECT_EQ(FailureEvent(),
+            "Warning ProvisioningFailed: failed to provision volume with StorageClass \"sc\": rpc "
+            "error: code = Internal desc = no luck");
+  // Failures at 0, 1, 3, 7, 15, ... seconds.
+  world_.Advance(milliseconds(500));
+  EXPECT_EQ(CreateCalls(), 2u);
+  world_.Advance(seconds(2));
+  EXPECT_EQ(CreateCalls(), 3u);
+  world_.Advance(seconds(4));
+  EXPECT_EQ(CreateCalls(), 4u);
+  world_.Advance(seconds(8));
+  EXPECT_EQ(CreateCalls(), 5u);
+}
+
+TEST_F(FailureTest, ChangeOfTheClaimIsTriedAtOnceAndKeepsTheCount) {
+  world_.driver().Fail(kCreateVolume, RpcStatus(13, "no luck"));
+  TryOnce();
+  world_.Advance(seconds(3));  // failures at 0, 1 and 3 s; the next is due at 7 s
+  ASSERT_EQ(CreateCalls(), 3u);
+  world_.Merge<core::PersistentVolumeClaim>({"ns", "claim"},
+                                            R"({"metadata":{"labels":{"a":"b"}}})");
+  world_.Advance(milliseconds(10));
+  EXPECT_EQ(CreateCalls(), 4u);
+}
+
+TEST_F(FailureTest, UpdateDuringARetryIsNotLost) {  // field report 38
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(13, "first"));
+  world_.driver().HandleOnce<CreateRequest, CreateResponse>(
+      kCreateVolume, [](CreateRequest, CreateResponse*) -> async::Task<Status> {
+        CSI_CO_RETURN_IF_ERROR(co_await async::Sleep(seconds(2)));
+        co_return RpcStatus(13, "second");
+      });
+  TryOnce();
+  world_.Advance(seconds(1));  // the second attempt runs
+  world_.Merge<core::PersistentVolumeClaim>({"ns", "claim"},
+                                            R"({"metadata":{"labels":{"a":"b"}}})");
+  world_.Advance(seconds(10));
+  EXPECT_EQ(CreateCalls(), 3u);
+  EXPECT_TRUE(world_.OnlyVolume().has_value());
+}
+
+TEST_F(FailureTest, BackgroundErrorIsRememberedAndCleared) {  // provisioner/22.14/17, 20, 19
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(4, "slow"));
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(10, "still slow"));
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(13, "no"));
+  TryOnce();
+  EXPECT_TRUE(InProgress());
+  world_.Advance(seconds(1));
+  EXPECT_EQ(CreateCalls(), 2u);
+  EXPECT_TRUE(InProgress());
+  world_.Advance(seconds(2));
+  EXPECT_EQ(CreateCalls(), 3u);
+  EXPECT_FALSE(InProgress());
+}
+
+TEST_F(FailureTest, NoChangeKeepsWhatWasKnown) {  // provisioner/22.14/21
+  world_.AddSecret("ns", "s", "k", "dg==");
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(4, "slow"));
+  TryOnce({.parameters = R"({"csi.storage.k8s.io/provisioner-secret-name":"s",
+                             "csi.storage.k8s.io/provisioner-secret-namespace":"ns"})"});
+  EXPECT_TRUE(InProgress());
+  world_.Remove<core::Secret>({"ns", "s"});
+  world_.Advance(seconds(1));
+  EXPECT_EQ(CreateCalls(), 1u);
+  EXPECT_TRUE(InProgress());
+}
+
+TEST_F(FailureTest, DeletedClaimIsDrivenToAnEnd) {  // provisioner/22.14/22, field report 3
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(4, "slow"));
+  TryOnce();
+  ASSERT_TRUE(InProgress());
+  world_.RemoveClaim("claim");
+  ASSERT_FALSE(world_.Find<core::PersistentVolumeClaim>({"ns", "claim"}).has_value());
+  world_.Advance(seconds(2));
+  const auto requests = world_.Requests<CreateRequest>(kCreateVolume);
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].SerializeAsString(), requests[1].SerializeAsString());
+  const auto volume = world_.OnlyVolume();
+  ASSERT_TRUE(volume.has_value());
+  EXPECT_EQ(volume->spec().claimref().uid(), uid_);
+  EXPECT_FALSE(InProgress());
+}
+
+TEST_F(FailureTest, CallThatHangsEndsByTheTimeLimitAndMayStillRun) {
+  world_.driver().HandleOnce<CreateRequest, CreateResponse>(
+      kCreateVolume, [](CreateRequest, CreateResponse*) -> async::Task<Status> {
+        co_return co_await async::Sleep(std::chrono::hours(1));
+      });
+  TryOnce();
+  EXPECT_FALSE(InProgress());
+  world_.Advance(seconds(5));  // --timeout of the fixture
+  EXPECT_TRUE(InProgress());
+  EXPECT_THAT(FailureEvent(), HasSubstr("code = DeadlineExceeded"));
+  world_.Advance(seconds(2));
+  EXPECT_TRUE(world_.OnlyVolume().has_value());
+}
+
+TEST_F(FailureTest, InfeasibleClaimIsLeftAloneForFiveMinutes) {  // provisioner/22.16/23 and 24
+  world_.driver().Fail(kCreateVolume, RpcStatus(3, "never"));
+  TryOnce();
+  EXPECT_EQ(CreateCalls(), 1u);
+  EXPECT_THAT(FailureEvent(), HasSubstr("infeasible error"));
+  EXPECT_THAT(FailureEvent(), HasSubstr("Retries will be delayed"));
+  EXPECT_THAT(FailureEvent(), HasSubstr("rpc error: code = InvalidArgument desc = never"));
+  EXPECT_TRUE(world_.controller().claim_sync().infeasible().Has(uid_));
+  world_.Merge<core::PersistentVolumeClaim>({"ns", "claim"},
+                                            R"({"metadata":{"labels":{"a":"b"}}})");
+  world_.Advance(seconds(290));
+  EXPECT_EQ(CreateCalls(), 1u);
+  EXPECT_EQ(world_.Counter(kFailed, {"sc", ""}), 1);  // delays are not counted
+  world_.Advance(seconds(10));
+  world_.Merge<core::PersistentVolumeClaim>({"ns", "claim"},
+                                            R"({"metadata":{"labels":{"a":"c"}}})");
+  world_.Settle();
+  EXPECT_EQ(CreateCalls(), 2u);
+}
+
+TEST_F(FailureTest, NewClassOfTheSameNameEndsTheWait) {
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(3, "never"));
+  TryOnce();
+  world_.Remove<storage::StorageClass>({"", "sc"});
+  world_.AddClass({.parameters = R"({"a":"b"})"});
+  world_.Merge<core::PersistentVolumeClaim>({"ns", "claim"},
+                                            R"({"metadata":{"labels":{"a":"b"}}})");
+  world_.Settle();
+  EXPECT_EQ(CreateCalls(), 2u);
+  EXPECT_TRUE(world_.OnlyVolume().has_value());
+}
+
+class RescheduleTest : public FailureTest {
+ protected:
+  RescheduleTest() {
+    world_.features.accessibility_constraints = true;
+    world_.Add(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"node-1",
+        "labels":{"zone":"z"}}})");
+    world_.Add(R"({"apiVersion":"storage.k8s.io/v1","kind":"CSINode","metadata":{"name":"node-1"},
+        "spec":{"drivers":[{"name":"test-driver","nodeID":"x","topologyKeys":["zone"]}]}})");
+  }
+  core::PersistentVolumeClaim Claim() {
+    return world_.Find<core::PersistentVolumeClaim>({"ns", "claim"})
+        .value_or(core::PersistentVolumeClaim());
+  }
+  bool HasNode() {
+    return apis::HasEntry(Claim().metadata().annotations(), apis::kAnnSelectedNode);
+  }
+
+  const ClassSpec late_{.binding_mode = "WaitForFirstConsumer"};
+};
+
+TEST_F(RescheduleTest, NoSpaceTakesTheSelectedNodeAway) {  // provisioner/22.14/25
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(8, "full"));
+  TryOnce(late_, {.selected_node = "node-1", .annotations = R"(,"keep":"me")"});
+  EXPECT_FALSE(HasNode());
+  EXPECT_EQ(apis::GetEntryOr(Claim().metadata().annotations(), apis::kAnnStorageProvisioner),
+            kDriver);
+  EXPECT_EQ(apis::GetEntryOr(Claim().metadata().annotations(), "keep"), "me");
+  EXPECT_THAT(world_.Writes(), ElementsAre("PUT namespaces/ns/persistentvolumeclaims/claim"));
+  EXPECT_FALSE(InProgress());
+  EXPECT_EQ(world_.Counter(kFailed, {"sc", ""}), 1);
+  world_.Advance(minutes(10));
+  EXPECT_EQ(CreateCalls(), 1u);
+  world_.Merge<core::PersistentVolumeClaim>(
+      {"ns", "claim"},
+      R"({"metadata":{"annotations":{"volume.kubernetes.io/selected-node":"node-1"}}})");
+  world_.Settle();
+  EXPECT_TRUE(world_.OnlyVolume().has_value());
+}
+
+TEST_F(RescheduleTest, NodeThatIsGoneTakesTheSelectedNodeAway) {  // provisioner/22.4/33
+  TryOnce(late_, {.selected_node = "gone"});
+  EXPECT_THAT(world_.Calls(), IsEmpty());
+  EXPECT_THAT(FailureEvent(), HasSubstr("failed to get selected CSINode gone"));
+  EXPECT_FALSE(HasNode());
+}
+
+TEST_F(RescheduleTest, OtherErrorsKeepTheNode) {  // provisioner/22.14/26 and 28
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(13, "no"));
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(14, "away"));
+  TryOnce(late_, {.selected_node = "node-1"});
+  EXPECT_TRUE(HasNode());
+  EXPECT_FALSE(InProgress());
+  world_.Advance(seconds(1));
+  EXPECT_TRUE(HasNode());
+  EXPECT_TRUE(InProgress());
+}
+
+TEST_F(RescheduleTest, ClaimThatChangedMeanwhileKeepsTheNodeAndIsTriedAgain) {
+  world_.driver().HandleOnce<CreateRequest, CreateResponse>(
+      kCreateVolume, [](CreateRequest, CreateResponse*) -> async::Task<Status> {
+        CSI_CO_RETURN_IF_ERROR(co_await async::Sleep(seconds(2)));
+        co_return RpcStatus(8, "full");
+      });
+  TryOnce(late_, {.selected_node = "node-1"});
+  world_.Merge<core::PersistentVolumeClaim>({"ns", "claim"},
+                                            R"({"metadata":{"labels":{"a":"b"}}})");
+  world_.Advance(seconds(3));
+  EXPECT_TRUE(HasNode());
+  EXPECT_THAT(world_.Writes(), ElementsAre("POST persistentvolumes"));
+  EXPECT_EQ(CreateCalls(), 2u);
+}
+
+TEST_F(RescheduleTest, RetryAsksForTheSameTopologyAfterTheNodeIsGone) {  // field report 28
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(10, "later"));
+  TryOnce(late_, {.selected_node = "node-1"});
+  world_.Remove<core::Node>({"", "node-1"});
+  world_.Remove<storage::CSINode>({"", "node-1"});
+  world_.Advance(seconds(2));
+  const auto requests = world_.Requests<CreateRequest>(kCreateVolume);
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].accessibility_requirements().SerializeAsString(),
+            requests[1].accessibility_requirements().SerializeAsString());
+  EXPECT_TRUE(world_.OnlyVolume().has_value());
+}
+
+TEST_F(FailureTest, NoSpaceWithoutTopologyIsFinal) {
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(8, "full"));
+  TryOnce({}, {.selected_node = "node-1"});
+  EXPECT_THAT(world_.Writes(), IsEmpty());
+  world_.Advance(seconds(2));
+  EXPECT_TRUE(world_.OnlyVolume().has_value());
+}
+
+TEST_F(FailureTest, VolumeThatIsTooSmallIsDeletedAndTriedAgain) {  // provisioner/22.4/21 and 22
+  CreateResponse small;
+  small.mutable_volume()->set_volume_id("test-volume-id");
+  small.mutable_volume()->set_capacity_bytes(99);
+  world_.driver().AnswerOnce(kCreateVolume, small);
+  TryOnce();
+  EXPECT_THAT(world_.Calls(), ElementsAre("CreateVolume", "DeleteVolume"));
+  const auto deletes = world_.Requests<DeleteRequest>(kDeleteVolume);
+  EXPECT_EQ(deletes[0].volume_id(), "test-volume-id");
+  EXPECT_TRUE(deletes[0].secrets().empty());
+  EXPECT_THAT(FailureEvent(), HasSubstr("99"));
+  EXPECT_THAT(FailureEvent(), HasSubstr("100"));
+  EXPECT_TRUE(InProgress());
+  world_.Advance(seconds(1));
+  EXPECT_TRUE(world_.OnlyVolume().has_value());
+}
+
+TEST_F(FailureTest, CleanUpIsTriedFiveTimesAndItsFailureIsTold) {
+  CreateResponse small;
+  small.mutable_volume()->set_volume_id("test-volume-id");
+  small.mutable_volume()->set_capacity_bytes(1);
+  world_.driver().AnswerOnce(kCreateVolume, small);
+  world_.driver().Fail(kDeleteVolume, RpcStatus(13, "stuck"));
+  TryOnce();
+  EXPECT_EQ(world_.Requests<DeleteRequest>(kDeleteVolume).size(), 5u);
+  EXPECT_THAT(FailureEvent(), HasSubstr(". Cleanup of volume pvc-" + uid_ +
+                                        " failed, volume is orphaned: rpc error: code = Internal "
+                                        "desc = stuck"));
+}
+
+// Provisioner 11, 22.14/23 and 24.
+TEST_F(FailureTest, VolumeThatCannotBeSavedIsSavedLater) {
+  int refused = 0;
+  world_.api().set_fault_hook([&](const apiserver::RequestInfo& info) {
+    apiserver::Fault fault;
+    if (info.user == "provisioner" && info.verb == "create" &&
+        info.resource == "persistentvolumes" && refused < 5) {
+      ++refused;
+      fault.code = 403;
+    }
+    return fault;
+  });
+  TryOnce();
+  world_.Advance(seconds(2));
+  EXPECT_EQ(refused, 5);
+  EXPECT_TRUE(world_.OnlyVolume().has_value());
+  EXPECT_EQ(world_.controller().volume_saver().unsaved(), 0u);
+  EXPECT_EQ(world_.Counter(kSucceeded, {"sc", ""}), 1);
+  EXPECT_EQ(CreateCalls(), 1u);
+  EXPECT_THAT(
+      world_.Events(),
+      Contains("Normal ProvisioningSucceeded: Successfully provisioned volume pvc-" + uid_));
+}
+
+TEST_F(FailureTest, VolumeIsKeptForAsLongAsItCannotBeSaved) {
+  world_.api().set_fault_hook([&](const apiserver::RequestInfo& info) {
+    apiserver::Fault fault;
+    if (info.user == "provisioner" && info.verb == "create" &&
+        info.resource == "persistentvolumes") {
+      fault.code = 403;
+    }
+    return fault;
+  });
+  TryOnce();
+  world_.Advance(minutes(1));
+  const std::string name = "pvc-" + uid_;
+  EXPECT_EQ(world_.controller().volume_saver().unsaved(), 1u);
+  EXPECT_GT(world_.controller().volume_saver().Requeues(name), 3);
+  EXPECT_EQ(world_.Counter(kSucceeded, {"sc", ""}), 1);
+  // The claim is deleted: the volume is saved all the same, so that it can be deleted.
+  world_.RemoveClaim("claim");
+  world_.api().set_fault_hook({});
+  world_.Advance(minutes(10));
+  EXPECT_TRUE(world_.OnlyVolume().has_value());
+  EXPECT_THAT(world_.Calls(), ElementsAre("CreateVolume"));
+}
+
+TEST_F(FailureTest, VolumeThatExistsAlreadyCountsAsSaved) {
+  world_.AddClass();
+  uid_ = world_.AddClaim();
+  // It appears while the driver works.
+  world_.driver().HandleOnce<CreateRequest, CreateResponse>(
+      kCreateVolume, [this](CreateRequest, CreateResponse* response) -> async::Task<Status> {
+        world_.Add(
+            StrCat(R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"pvc-)", uid_,
+                   R"("},"spec":{"capacity":{"storage":"1Gi"},
+                          "accessModes":["ReadWriteOnce"],
+                          "csi":{"driver":"test-driver","volumeHandle":"h"}}})"));
+        response->mutable_volume()->set_volume_id("v");
+        co_return Status();
+      });
+  world_.Start();
+  EXPECT_EQ(world_.Counter(kSucceeded, {"sc", ""}), 1);
+  EXPECT_EQ(world_.controller().volume_saver().unsaved(), 0u);
+  EXPECT_THAT(
+      world_.Events(),
+      Contains("Normal ProvisioningSucceeded: Successfully provisioned volume pvc-" + uid_));
+}
+
+TEST_F(FailureTest, ShutdownDuringACallEndsEverything) {
+  world_.driver().HandleOnce<CreateRequest, CreateResponse>(
+      kCreateVolume, [](CreateRequest, CreateResponse*) -> async::Task<Status> {
+        co_return co_await async::Sleep(std::chrono::hours(1));
+      });
+  TryOnce();
+  world_.Stop();
+  EXPECT_THAT(world_.Writes(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace csinative::provisioner
