@@ -37,10 +37,14 @@ struct ClientConfig {
   std::string proxy_url;  // empty: direct. http:// only, by CONNECT for https origins
   // Connections for unary requests; further requests queue.
   int max_connections = 8;
-  // Limit for TCP connect and TLS handshake.
+  // Limit for name resolution and TCP connect; the TLS handshake gets as much, at most 10 s.
   Duration connect_timeout = std::chrono::seconds(30);
+  // Unused connections are closed after this (kube-client 6).
+  Duration idle_connection_timeout = std::chrono::seconds(90);
+  // A unary response with a longer body, after decompression, fails with kResourceExhausted.
+  size_t max_body_bytes = size_t{256} << 20;
   enum class Transport { kAuto, kCppRest, kBeast };
-  Transport transport = Transport::kAuto;
+  Transport transport = Transport::kBeast;
 };
 
 // A response whose body is read piece by piece. Destroying it closes the connection.

@@ -8,7 +8,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
+
 #include <cerrno>
 #include <cstdio>
 #include <set>
@@ -20,6 +20,7 @@
 #include "lib/http/http1.h"
 #include "lib/http/listen.h"
 #include "lib/http/net_error.h"
+#include "lib/http/sink_body.h"
 #include "lib/http/stream.h"
 #include "lib/http/tls.h"
 
@@ -179,7 +180,7 @@ class Connection {
   void Drop() { stream_->Close(Stream::CloseMode::kAbrupt); }
 
  private:
-  using Parser = beast::request_parser<beast::string_body>;
+  using Parser = beast::request_parser<SinkBody>;
 
   async::Task<bool> ServeOne() {
     auto parser = std::make_unique<Parser>();
@@ -221,6 +222,7 @@ class Connection {
   // 0: parsed. Negative: the connection ended. Else the status to refuse with.
   async::Task<int> ReadRequest(Parser* parser) {
     bool continue_sent = false;
+    size_t header_bytes = 0;
     while (true) {
       if (!input_.empty()) {
         boost::system::error_code error;
@@ -232,6 +234,11 @@ class Connection {
           co_return 400;
         }
         if (parser->is_done()) co_return 0;
+        // The parser's limit holds for one call only.
+        header_bytes += used;
+        if (!parser->is_header_done() && header_bytes + input_.size() > kMaxHeaderBytes) {
+          co_return 431;
+        }
         if (parser->is_header_done() && !std::exchange(continue_sent, true) &&
             parser->get()[beast::field::expect] == "100-continue") {
           Status sent = co_await stream_->Write("HTTP/1.1 100 Continue\r\n\r\n");
@@ -278,7 +285,7 @@ class Connection {
     }
   }
 
-  ServerRequest Convert(beast::request<beast::string_body> message) const {
+  ServerRequest Convert(beast::request<SinkBody> message) const {
     ServerRequest request;
     request.method = std::string(message.method_string());
     request.target = std::string(message.target());

@@ -195,8 +195,8 @@ std::string AddressText(const ASN1_OCTET_STRING* address) {
 }
 
 // crypto/x509 HostnameError.Error.
-std::string HostMismatchText(SSL* ssl) {
-  X509_VERIFY_PARAM* param = SSL_get0_param(ssl);
+std::string HostMismatchText(X509_STORE_CTX* context) {
+  X509_VERIFY_PARAM* param = X509_STORE_CTX_get0_param(context);
   std::string wanted;
   bool wants_ip = false;
   if (const char* host = X509_VERIFY_PARAM_get0_host(param, 0)) {
@@ -207,11 +207,9 @@ std::string HostMismatchText(SSL* ssl) {
     OPENSSL_free(ip);
   }
   std::vector<std::string> names;
-  X509* certificate = SSL_get0_peer_certificate(ssl);
-  Owned<GENERAL_NAMES> alternatives(
-      certificate == nullptr ? nullptr
-                             : static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(
-                                   certificate, NID_subject_alt_name, nullptr, nullptr)));
+  X509* certificate = X509_STORE_CTX_get0_cert(context);
+  Owned<GENERAL_NAMES> alternatives(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; alternatives && i < sk_GENERAL_NAME_num(alternatives.get()); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(alternatives.get(), i);
     if (wants_ip && name->type == GEN_IPADD) {
@@ -231,14 +229,15 @@ std::string HostMismatchText(SSL* ssl) {
   return StrCat("x509: certificate is not valid for any names, but wanted to match ", wanted);
 }
 
-std::string VerifyFailureText(SSL* ssl, long result) {  // NOLINT: OpenSSL's type
+std::string VerifyFailureText(X509_STORE_CTX* context) {
+  const int result = X509_STORE_CTX_get_error(context);
   switch (result) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
     case X509_V_ERR_CERT_NOT_YET_VALID:
       return "x509: certificate has expired or is not yet valid";
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      return HostMismatchText(ssl);
+      return HostMismatchText(context);
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
@@ -251,6 +250,16 @@ std::string VerifyFailureText(SSL* ssl, long result) {  // NOLINT: OpenSSL's typ
     default:
       return StrCat("x509: ", X509_verify_cert_error_string(result));
   }
+}
+
+void FreeText(void*, void* text, CRYPTO_EX_DATA*, int, long, void*) {  // NOLINT: OpenSSL's type
+  delete static_cast<std::string*>(text);
+}
+
+// Where a session keeps the text of its verification failure.
+int VerifyFailureIndex() {
+  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, FreeText);
+  return index;
 }
 
 // crypto/tls alert texts where they differ from OpenSSL's reason strings.
@@ -312,25 +321,33 @@ Result<SslContextPtr> NewServerTlsContext(const ServerTls& config) {
   return context;
 }
 
-Status ConfigureClientTls(SSL_CTX* context, const TlsConfig& config) {
-  SetCommonOptions(context);
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  if (!config.ca_pem.empty()) {
-    CSI_RETURN_IF_ERROR(TrustOnly(context, config.ca_pem));
-  } else {
-    SSL_CTX_set_cert_store(context, X509_STORE_new());
-    SSL_CTX_set_default_verify_paths(context);
-  }
-  if (!config.client_certificate_pem.empty() || !config.client_key_pem.empty()) {
-    CSI_RETURN_IF_ERROR(UseKeyPair(context, config.client_certificate_pem, config.client_key_pem));
-  }
-  return Status();
-}
-
 Result<SslContextPtr> NewClientTlsContext(const TlsConfig& config) {
   SslContextPtr context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
-  CSI_RETURN_IF_ERROR(ConfigureClientTls(context.get(), config));
+  SetCommonOptions(context.get());
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  if (!config.ca_pem.empty()) {
+    CSI_RETURN_IF_ERROR(TrustOnly(context.get(), config.ca_pem));
+  } else {
+    SSL_CTX_set_default_verify_paths(context.get());
+  }
+  if (!config.client_certificate_pem.empty() || !config.client_key_pem.empty()) {
+    CSI_RETURN_IF_ERROR(
+        UseKeyPair(context.get(), config.client_certificate_pem, config.client_key_pem));
+  }
   return context;
+}
+
+void CopyClientTls(SSL_CTX* from, SSL_CTX* to) {
+  SetCommonOptions(to);
+  SSL_CTX_set_session_cache_mode(to, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set1_cert_store(to, SSL_CTX_get_cert_store(from));
+  X509* certificate = SSL_CTX_get0_certificate(from);
+  if (certificate == nullptr) return;
+  SSL_CTX_use_certificate(to, certificate);
+  SSL_CTX_use_PrivateKey(to, SSL_CTX_get0_privatekey(from));
+  STACK_OF(X509)* chain = nullptr;
+  SSL_CTX_get0_chain_certs(from, &chain);
+  if (chain != nullptr) SSL_CTX_set1_chain(to, chain);
 }
 
 Result<SslPtr> NewServerSession(const SslContextPtr& context) {
@@ -340,27 +357,46 @@ Result<SslPtr> NewServerSession(const SslContextPtr& context) {
   return ssl;
 }
 
+Status ExpectServer(SSL* ssl, const std::string& name) {
+  const bool is_ip = IsIpAddress(name);
+  if (!is_ip) SSL_set_tlsext_host_name(ssl, name.c_str());
+  static constexpr unsigned char kHttp11[] = "\x08http/1.1";
+  SSL_set_alpn_protos(ssl, kHttp11, sizeof(kHttp11) - 1);
+  X509_VERIFY_PARAM* param = SSL_get0_param(ssl);
+  X509_VERIFY_PARAM_set_hostflags(
+      param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  const int ok = is_ip ? X509_VERIFY_PARAM_set1_ip_asc(param, name.c_str())
+                       : X509_VERIFY_PARAM_set1_host(param, name.c_str(), name.size());
+  return ok == 1 ? Status() : InvalidArgumentError(StrCat("invalid server name \"", name, "\""));
+}
+
 Result<SslPtr> NewClientSession(const SslContextPtr& context, const std::string& name,
                                 bool verify) {
   SslPtr ssl(SSL_new(context.get()));
   if (!ssl) return InternalError("SSL_new failed");
   SSL_set_connect_state(ssl.get());
-  static constexpr unsigned char kHttp11[] = "\x08http/1.1";
-  SSL_set_alpn_protos(ssl.get(), kHttp11, sizeof(kHttp11) - 1);
-  const bool is_ip = IsIpAddress(name);
-  if (!is_ip) SSL_set_tlsext_host_name(ssl.get(), name.c_str());
+  CSI_RETURN_IF_ERROR(ExpectServer(ssl.get(), name));
   if (verify) {
-    X509_VERIFY_PARAM* param = SSL_get0_param(ssl.get());
-    X509_VERIFY_PARAM_set_hostflags(
-        param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
-    const int ok = is_ip ? X509_VERIFY_PARAM_set1_ip_asc(param, name.c_str())
-                         : X509_VERIFY_PARAM_set1_host(param, name.c_str(), name.size());
-    if (ok != 1) return InvalidArgumentError(StrCat("invalid server name \"", name, "\""));
-    SSL_set_verify(ssl.get(), SSL_VERIFY_PEER, nullptr);
+    SSL_set_verify(ssl.get(), SSL_VERIFY_PEER, RecordVerifyFailure);
   } else {
     SSL_set_verify(ssl.get(), SSL_VERIFY_NONE, nullptr);
   }
   return ssl;
+}
+
+int RecordVerifyFailure(int ok, X509_STORE_CTX* context) {
+  if (ok == 1) return ok;
+  auto* ssl =
+      static_cast<SSL*>(X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  if (RecordedVerifyFailure(ssl).empty()) {
+    SSL_set_ex_data(ssl, VerifyFailureIndex(), new std::string(VerifyFailureText(context)));
+  }
+  return ok;
+}
+
+std::string RecordedVerifyFailure(SSL* ssl) {
+  const auto* text = static_cast<std::string*>(SSL_get_ex_data(ssl, VerifyFailureIndex()));
+  return text == nullptr ? "" : *text;
 }
 
 void AttachSocket(SSL* ssl, int fd) {
@@ -372,15 +408,20 @@ void AttachSocket(SSL* ssl, int fd) {
 
 Status TlsFailure(SSL* ssl) {
   const unsigned long code = ERR_peek_error();  // NOLINT: OpenSSL's type
+  ERR_clear_error();
+  return TlsFailureOf(code, RecordedVerifyFailure(ssl));
+}
+
+Status TlsFailureOf(unsigned long code, const std::string& verify_failure) {  // NOLINT
   const int reason = ERR_GET_REASON(code);
-  std::string text = LastErrorText();
+  const char* reason_text = ERR_reason_error_string(code);
+  std::string text = reason_text == nullptr ? "unknown error" : reason_text;
   if (ERR_GET_LIB(code) == ERR_LIB_SSL) {
     if (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
       return TransportStatus(TransportError::Kind::kReset, "unexpected EOF");
     }
     if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-      text = StrCat("failed to verify certificate: ",
-                    VerifyFailureText(ssl, SSL_get_verify_result(ssl)));
+      text = StrCat("failed to verify certificate: ", verify_failure);
     } else if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST) {
       text = "first record does not look like a TLS handshake";
     } else if (std::string alert = AlertText(reason); !alert.empty()) {

@@ -22,12 +22,19 @@ using SslContextPtr = std::shared_ptr<SSL_CTX>;
 // kInvalidArgument for a certificate, key or authority that cannot be used.
 Result<SslContextPtr> NewServerTlsContext(const ServerTls& config);
 Result<SslContextPtr> NewClientTlsContext(const TlsConfig& config);
-// The same settings on a context that another library owns, whatever it trusted before.
-Status ConfigureClientTls(SSL_CTX* context, const TlsConfig& config);
+// Gives a context that another library owns the settings, trust and key pair of `from`, and takes
+// away what it trusted before. Certificates and keys are shared, not copied.
+void CopyClientTls(SSL_CTX* from, SSL_CTX* to);
 
 Result<SslPtr> NewServerSession(const SslContextPtr& context);
 // Sends `name` as SNI unless it is an IP address, and verifies the server against it.
 Result<SslPtr> NewClientSession(const SslContextPtr& context, const std::string& name, bool verify);
+
+// The same for a session of another library: name and verification parameters.
+Status ExpectServer(SSL* ssl, const std::string& name);
+// A verification callback that keeps the text of the first failure with the session.
+int RecordVerifyFailure(int ok, X509_STORE_CTX* context);
+std::string RecordedVerifyFailure(SSL* ssl);
 
 // Lets the session speak through a non-blocking socket it does not own, without SIGPIPE.
 void AttachSocket(SSL* ssl, int fd);
@@ -35,6 +42,8 @@ void AttachSocket(SSL* ssl, int fd);
 // The failure that the last call on ssl left behind: kTls, in the words of Go's crypto packages,
 // or kReset for a connection that ended early. Clears OpenSSL's error queue.
 Status TlsFailure(SSL* ssl);
+// The same from OpenSSL's error code and the text of a verification failure.
+Status TlsFailureOf(unsigned long code, const std::string& verify_failure);  // NOLINT
 
 // Subject of the peer's verified certificate; empty without one.
 struct PeerSubject {

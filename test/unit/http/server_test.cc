@@ -135,6 +135,12 @@ TEST_F(ServerTest, ExpectContinueIsAnsweredBeforeTheBody) {
   EXPECT_THAT(Run(talk(&client)), EndsWith("PUT / ok"));
 }
 
+std::string ManyHeaders() {
+  std::string out;
+  for (int i = 0; i < 1000; ++i) out += StrCat("X-", i, ": ", std::string(80, 'x'), "\r\n");
+  return out;
+}
+
 struct RefusedCase {
   std::string name;
   std::string request;
@@ -154,6 +160,8 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedCase{"Garbage", "hello\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n"},
         RefusedCase{"NoHost", "GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n"},
         RefusedCase{"BigHeader", "GET / HTTP/1.1\r\nHost: x\r\nA: " + std::string(70000, 'a'),
+                    "HTTP/1.1 431 Request Header Fields Too Large\r\n"},
+        RefusedCase{"ManyHeaders", "GET / HTTP/1.1\r\nHost: x\r\n" + ManyHeaders(),
                     "HTTP/1.1 431 Request Header Fields Too Large\r\n"},
         RefusedCase{"BigBody", "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n",
                     "HTTP/1.1 413 "}),

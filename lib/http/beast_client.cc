@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The transport on Boost.Beast's parser and the streams of lib/http.
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <utility>
+
+#include "lib/async/sync.h"
+#include "lib/async/timeout.h"
+#include "lib/base/base64.h"
+#include "lib/base/strings.h"
+#include "lib/http/decode.h"
+#include "lib/http/dial.h"
+#include "lib/http/http1.h"
+#include "lib/http/idle_pool.h"
+#include "lib/http/net_error.h"
+#include "lib/http/sink_body.h"
+#include "lib/http/stream.h"
+#include "lib/http/transport.h"
+
+namespace csinative::http {
+namespace {
+
+namespace beast = boost::beast::http;
+using Parser = beast::response_parser<SinkBody>;
+
+// Bodies up to this size travel in one write with their header.
+constexpr size_t kSmallBody = 32 * 1024;
+
+Status ParseFailure(const boost::system::error_code& error) {
+  if (error == beast::error::header_limit) return HeaderTooLarge();
+  if (error == beast::error::body_limit) {
+    return Status(Code::kResourceExhausted, "http: response body is too large",
+                  TransportError{TransportError::Kind::kOther});
+  }
+  return TransportStatus(TransportError::Kind::kOther,
+                         StrCat("malformed HTTP response: ", error.message()));
+}
+
+// One connection and the response that is being read from it.
+class Connection {
+ public:
+  explicit Connection(std::shared_ptr<Stream> stream) : stream_(std::move(stream)) {}
+  ~Connection() { stream_->Close(Stream::CloseMode::kAbrupt); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  Stream& stream() { return *stream_; }
+
+  // Sends the request and reads up to the end of the response's header.
+  async::Task<Status> Exchange(std::string method, std::string head, std::string body,
+                               std::optional<size_t> body_limit) {
+    std::string first = std::move(head);
+    if (body.size() <= kSmallBody) first += std::exchange(body, std::string());
+    Status written = co_await stream_->Write(std::move(first));
+    if (written.ok() && !body.empty()) written = co_await stream_->Write(std::move(body));
+    // A server may refuse a request before it has read all of it: its answer counts.
+    if (!written.ok() && written.transport_error() == nullptr) co_return written;
+    while (true) {
+      parser_ = std::make_unique<Parser>();
+      header_bytes_ = 0;
+      parser_->eager(true);
+      parser_->header_limit(kMaxResponseHeaderBytes);
+      if (body_limit) {
+        parser_->body_limit(*body_limit);
+      } else {
+        parser_->body_limit(boost::none);
+      }
+      parser_->skip(method == "HEAD");
+      Status read = co_await ReadHeader();
+      if (!read.ok()) co_return written.ok() ? read : written;
+      const unsigned status = parser_->get().result_int();
+      if (status >= 200 || status == 101) co_return Status();
+    }
+  }
+
+  // The next piece of the body; empty at its end.
+  async::Task<Result<std::string>> ReadBody() {
+    while (true) {
+      std::string& body = parser_->get().body();
+      if (!body.empty()) co_return std::exchange(body, std::string());
+      if (parser_->is_done()) co_return std::string();
+      CSI_CO_RETURN_IF_ERROR(co_await Advance());
+    }
+  }
+
+  // The whole body.
+  async::Task<Result<std::string>> ReadAll() {
+    while (!parser_->is_done()) CSI_CO_RETURN_IF_ERROR(co_await Advance());
+    co_return std::move(parser_->get().body());
+  }
+
+  int status() const { return static_cast<int>(parser_->get().result_int()); }
+  Headers TakeHeaders() {
+    Headers headers;
+    for (const auto& field : parser_->get()) {
+      headers.Add(std::string(field.name_string()), std::string(field.value()));
+    }
+    return headers;
+  }
+
+  // REQUIRES: the response was read to its end.
+  bool reusable() const { return parser_->keep_alive() && !parser_->need_eof() && input_.empty(); }
+  void FinishResponse() { parser_.reset(); }
+  // A fresh start on the same bytes, after a proxy's answer.
+  bool has_input() const { return !input_.empty(); }
+
+ private:
+  async::Task<Status> ReadHeader() {
+    while (!parser_->is_header_done()) CSI_CO_RETURN_IF_ERROR(co_await Advance());
+    co_return Status();
+  }
+
+  // Parses what is there, else reads and parses.
+  async::Task<Status> Advance() {
+    if (!input_.empty()) {
+      boost::system::error_code error;
+      const size_t used = parser_->put(boost::asio::buffer(input_), error);
+      input_.erase(0, used);
+      if (error && error != beast::error::need_more) co_return ParseFailure(error);
+      // The parser's limit holds for one call only.
+      header_bytes_ += used;
+      if (!parser_->is_header_done() && header_bytes_ + input_.size() > kMaxResponseHeaderBytes) {
+        co_return HeaderTooLarge();
+      }
+      if (used > 0) co_return Status();
+    }
+    Result<std::string> piece = co_await stream_->Read();
+    if (!piece.ok()) co_return piece.status();
+    if (!piece->empty()) {
+      input_ += *piece;
+      co_return Status();
+    }
+    if (!parser_->got_some() && input_.empty()) {
+      co_return TransportStatus(TransportError::Kind::kReset, "EOF");
+    }
+    boost::system::error_code error;
+    parser_->put_eof(error);
+    if (error) co_return TransportStatus(TransportError::Kind::kReset, "unexpected EOF");
+    co_return Status();
+  }
+
+  const std::shared_ptr<Stream> stream_;
+  std::unique_ptr<Parser> parser_;
+  size_t header_bytes_ = 0;  // parsed for the current response while its header lasted
+  std::string input_;        // read, not yet parsed
+};
+
+using ConnectionPtr = std::unique_ptr<Connection>;
+
+class BeastStreamingResponse final : public StreamingResponse {
+ public:
+  BeastStreamingResponse(ConnectionPtr connection, Duration idle_timeout)
+      : connection_(std::move(connection)),
+        status_(connection_->status()),
+        headers_(connection_->TakeHeaders()),
+        idle_timeout_(idle_timeout) {}
+
+  int status() const override { return status_; }
+  const Headers& headers() const override { return headers_; }
+
+  async::Task<Result<std::string>> Read() override {
+    if (idle_timeout_ <= Duration::zero()) {
+      Result<std::string> piece = co_await connection_->ReadBody();
+      if (piece.ok()) co_return piece;
+      co_return FinalStatus(piece.status());
+    }
+    Result<std::string> piece = co_await async::WithTimeout(idle_timeout_, connection_->ReadBody());
+    if (piece.ok()) co_return piece;
+    const Status cancelled = co_await async::CancellationStatus();
+    if (cancelled.ok() && IsDeadlineExceeded(piece.status())) {
+      co_return TransportStatus(TransportError::Kind::kTimeout, "stream idle for too long");
+    }
+    co_return FinalStatus(piece.status());
+  }
+
+ private:
+  const ConnectionPtr connection_;
+  const int status_;
+  const Headers headers_;
+  const Duration idle_timeout_;
+};
+
+class BeastClient final : public Client {
+ public:
+  BeastClient(async::RealLoop& loop, ClientSetup setup)
+      : loop_(loop),
+        setup_(std::move(setup)),
+        permits_(static_cast<size_t>(std::max(1, setup_.config.max_connections))),
+        idle_(loop, setup_.config.idle_connection_timeout) {}
+
+  async::Task<Result<Response>> Do(Request request) override {
+    CSI_CO_RETURN_IF_ERROR(CheckRequest(request));
+    Status permitted = co_await permits_.Acquire();
+    if (!permitted.ok()) co_return FinalStatus(permitted);
+    const Permit permit(permits_);
+    ConnectionPtr connection = TakeIdle();
+    if (!connection) {
+      Result<ConnectionPtr> fresh = co_await Connect();
+      if (!fresh.ok()) co_return FinalStatus(fresh.status());
+      connection = std::move(fresh).value();
+    }
+    std::string head = Head(request);
+    Status sent =
+        co_await connection->Exchange(std::move(request.method), std::move(head),
+                                      std::move(request.body), setup_.config.max_body_bytes);
+    if (!sent.ok()) co_return FinalStatus(sent);
+    Response response;
+    Result<std::string> body = co_await connection->ReadAll();
+    if (!body.ok()) co_return FinalStatus(body.status());
+    response.status = connection->status();
+    response.headers = connection->TakeHeaders();
+    response.body = std::move(body).value();
+    if (connection->reusable()) {
+      connection->FinishResponse();
+      idle_.Put(std::move(connection));
+    }
+    CSI_CO_RETURN_IF_ERROR(DecodeResponse(&response, setup_.config.max_body_bytes));
+    co_return response;
+  }
+
+  async::Task<Result<std::unique_ptr<StreamingResponse>>> Stream(Request request,
+                                                                 Duration idle_timeout) override {
+    CSI_CO_RETURN_IF_ERROR(CheckRequest(request));
+    Result<ConnectionPtr> connection = co_await Connect();
+    if (!connection.ok()) co_return FinalStatus(connection.status());
+    std::string head = Head(request);
+    Status sent = co_await (*connection)
+                      ->Exchange(std::move(request.method), std::move(head),
+                                 std::move(request.body), std::nullopt);
+    if (!sent.ok()) co_return FinalStatus(sent);
+    co_return DecodeStream(
+        std::make_unique<BeastStreamingResponse>(std::move(connection).value(), idle_timeout));
+  }
+
+ private:
+  std::string Head(const Request& request) const {
+    std::string out = StrCat(request.method, " ");
+    if (setup_.proxy && !setup_.origin.tls) {
+      out += StrCat("http://", setup_.origin.host_header());  // absolute form for the proxy
+    }
+    out += StrCat(request.target, " HTTP/1.1\r\nHost: ", setup_.origin.host_header(), "\r\n");
+    if (setup_.proxy && !setup_.origin.tls) out += ProxyAuthorization();
+    AppendFields(request.headers, &out);
+    const bool may_have_body =
+        request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
+    if (!request.body.empty() || may_have_body) {
+      out += StrCat("Content-Length: ", request.body.size(), "\r\n");
+    }
+    out += "\r\n";
+    return out;
+  }
+
+  std::string ProxyAuthorization() const {
+    if (setup_.proxy->user_info.empty()) return "";
+    std::string user_info = PercentDecode(setup_.proxy->user_info);
+    if (setup_.proxy->user_info.find(':') == std::string::npos) user_info += ':';
+    return StrCat("Proxy-Authorization: Basic ", Base64Encode(user_info), "\r\n");
+  }
+
+  async::Task<Result<ConnectionPtr>> Connect() {
+    const Origin& next = setup_.proxy ? *setup_.proxy : setup_.origin;
+    Result<UniqueFd> fd =
+        co_await Dial(loop_.io(), next.host, next.port, setup_.config.connect_timeout);
+    if (!fd.ok()) co_return fd.status();
+    auto stream = std::make_shared<http::Stream>(loop_.io(), std::move(fd).value(), nullptr);
+    auto connection = std::make_unique<Connection>(stream);
+    if (!setup_.origin.tls) co_return std::move(connection);
+    const Duration limit = std::min(setup_.config.connect_timeout, kTlsHandshakeTimeout);
+    if (setup_.proxy) {
+      CSI_CO_RETURN_IF_ERROR(
+          co_await async::WithTimeout(setup_.config.connect_timeout, Tunnel(connection.get())));
+    }
+    Result<SslPtr> ssl =
+        NewClientSession(setup_.tls, setup_.server_name, !setup_.config.tls.insecure_skip_verify);
+    if (!ssl.ok()) co_return ssl.status();
+    stream->StartTls(std::move(ssl).value());
+    Status shaken = co_await async::WithTimeout(limit, stream->Handshake());
+    if (shaken.ok()) co_return std::move(connection);
+    const Status cancelled = co_await async::CancellationStatus();
+    if (!cancelled.ok()) co_return cancelled;
+    if (IsDeadlineExceeded(shaken) && shaken.transport_error() == nullptr) {
+      co_return TransportStatus(TransportError::Kind::kTimeout, "net/http: TLS handshake timeout");
+    }
+    co_return shaken;
+  }
+
+  // Asks the proxy for a tunnel to the origin. The connection is borrowed from the caller's frame.
+  async::Task<Status> Tunnel(Connection* connection) {
+    const std::string authority = setup_.origin.authority();
+    std::string head = StrCat("CONNECT ", authority, " HTTP/1.1\r\nHost: ", authority, "\r\n",
+                              ProxyAuthorization(), "\r\n");
+    // "HEAD" because an accepting answer has no body; a refusal's body is of no interest.
+    CSI_CO_RETURN_IF_ERROR(
+        co_await connection->Exchange("HEAD", std::move(head), std::string(), std::nullopt));
+    const int status = connection->status();
+    if (status != 200) {
+      const std::string_view reason = ReasonPhrase(status);
+      co_return TransportStatus(TransportError::Kind::kOther,
+                                StrCat("proxyconnect tcp: ", reason.empty() ? std::to_string(status)
+                                                                            : std::string(reason)));
+    }
+    if (connection->has_input()) {
+      co_return TransportStatus(TransportError::Kind::kOther,
+                                "proxyconnect tcp: unexpected data after the proxy's answer");
+    }
+    connection->FinishResponse();
+    co_return Status();
+  }
+
+  // An idle connection that is still usable, or null.
+  ConnectionPtr TakeIdle() {
+    while (ConnectionPtr connection = idle_.Take()) {
+      if (!connection->stream().IdleButReadable()) return connection;
+    }
+    return nullptr;
+  }
+
+  async::RealLoop& loop_;
+  const ClientSetup setup_;
+  async::Semaphore permits_;
+  IdlePool<ConnectionPtr> idle_;
+};
+
+}  // namespace
+
+std::unique_ptr<Client> NewBeastClient(async::RealLoop& loop, ClientSetup setup) {
+  return std::make_unique<BeastClient>(loop, std::move(setup));
+}
+
+}  // namespace csinative::http

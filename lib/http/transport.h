@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two transports behind Client, chosen in client.cc. Internal to lib/http.
+#pragma once
+
+#include <memory>
+
+#include "lib/async/sync.h"
+#include "lib/http/client.h"
+#include "lib/http/tls.h"
+#include "lib/http/url.h"
+
+namespace csinative::http {
+
+// What NewClient has checked and parsed.
+struct ClientSetup {
+  ClientConfig config;
+  Origin origin;
+  std::optional<Origin> proxy;
+  SslContextPtr tls;  // null for http
+  // The name a server certificate must have, and SNI.
+  std::string server_name;
+};
+
+std::unique_ptr<Client> NewBeastClient(async::RealLoop& loop, ClientSetup setup);
+// What cpprestsdk cannot do goes to a Beast client, or fails with kUnimplemented before anything
+// is sent.
+enum class Fallback { kBeast, kNone };
+std::unique_ptr<Client> NewCppRestClient(async::RealLoop& loop, ClientSetup setup,
+                                         Fallback fallback);
+
+// One permit of a semaphore, for the duration of a frame.
+class Permit {
+ public:
+  explicit Permit(async::Semaphore& semaphore) : semaphore_(semaphore) {}
+  ~Permit() { semaphore_.Release(); }
+  Permit(const Permit&) = delete;
+  Permit& operator=(const Permit&) = delete;
+
+ private:
+  async::Semaphore& semaphore_;
+};
+
+// Go's crypto/tls budget in net/http.
+constexpr Duration kTlsHandshakeTimeout = std::chrono::seconds(10);
+constexpr size_t kMaxResponseHeaderBytes = 64 * 1024;
+
+Status HeaderTooLarge();
+
+// The status an exchange ends with: a passed deadline gets the transport detail kTimeout.
+Status FinalStatus(Status status);
+
+}  // namespace csinative::http
