@@ -31,6 +31,9 @@ bench_idle() {
   sleep 30
   say "measuring for $seconds s"
   "$e2e_repository/test/bench/idle.sh" --seconds "$seconds" "${pids[@]}"
+  echo
+  echo 'PSS divides shared pages among the processes that map them. csi-native shares libraries with both sample drivers here, as it would with other'
+  echo 'sidecars of ours; RSS counts them in full.'
   for name in csi-native upstream; do
     process_check "$dir" "$name" || die "$name ended"
   done
