@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Paths of a diagnostics server, matched as Go's ServeMux does: exact, or a subtree for patterns
-// that end in '/' (common 10). Handlers may be added while the server runs. Loop only.
+// Request router with the patterns of Go's http.ServeMux (1.22 and later), because the value of
+// --metrics-path is one: "[METHOD ][HOST]/path", a trailing "/" for a subtree, "{name}",
+// "{name...}" and "{$}" segments (common 10). Loop only.
 #pragma once
 
-#include <functional>
-#include <map>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "lib/async/task.h"
 #include "lib/base/status.h"
 #include "lib/http/server.h"
 
@@ -16,40 +17,34 @@ namespace csinative::serve {
 
 class Mux {
  public:
-  using Answer = std::function<async::Task<http::Response>(http::ServerRequest request)>;
+  Mux();
+  ~Mux();
+  Mux(const Mux&) = delete;
+  Mux& operator=(const Mux&) = delete;
 
-  // Fails, with Go's text, for an empty pattern, one without '/', unbalanced braces, or a
-  // duplicate: the originals panic then, and the caller exits with 2. A leading method ("GET /x")
-  // restricts the pattern to it.
-  Status Handle(const std::string& pattern, Answer answer);
+  // Routes what the pattern matches to the handler; may be called while serving. kInvalidArgument
+  // with the text that Go panics with for a bad pattern, kAlreadyExists for one that matches the
+  // same requests as an earlier one.
+  Status Handle(const std::string& pattern, http::Handler handler);
 
-  // The longest pattern that matches; 404 "404 page not found" without one, 405 when only another
-  // method is registered. HEAD is answered as GET without a body. The mux outlives the server.
+  // The handler to give to http::Listen; the mux outlives the server. Unknown paths get Go's 404,
+  // known paths with another method 405, unclean paths a redirect to the clean one.
   http::Handler AsHandler();
 
  private:
-  struct Route {
-    std::string method;  // empty: all
-    Answer answer;
-  };
-  async::Task<void> Dispatch(http::ServerRequest request, http::ResponseWriter* writer);
-  // The routes of the best pattern for the path, or null.
-  const std::map<std::string, Route>* Find(const std::string& path) const;
+  struct Pattern;
+  struct Route;
+  const Route* Find(std::string_view method, std::string_view host, std::string_view path) const;
+  std::vector<std::string> AllowedMethods(std::string_view host, std::string_view path) const;
+  async::Task<void> Serve(http::ServerRequest request, http::ResponseWriter* writer);
 
-  // Pattern path -> method -> route.
-  std::map<std::string, std::map<std::string, Route>> routes_;
+  std::vector<std::unique_ptr<Route>> routes_;
 };
 
-// text/plain with Go's http.Error framing: the text, a line feed, nosniff.
-http::Response ErrorResponse(int status, std::string text);
+// Go's http.Error: plain text with a final line feed.
+http::Response TextError(int status, std::string_view text);
 
-// The exposition in `text` for the request's Accept and Accept-Encoding (common 9.8).
-http::Response MetricsResponse(const http::ServerRequest& request, std::string text);
-
-// "ok" or 500 "internal server error: <text>" (common 10, /healthz/leader-election).
-http::Response HealthResponse(const Status& health);
-
-// Values of a query parameter that occurs any number of times, decoded, e.g. name[]=a&name[]=b.
-std::vector<std::string> QueryValues(const std::string& target, const std::string& key);
+// "/a//b/../c/" -> "/a/c/".
+std::string CleanPath(std::string_view path);
 
 }  // namespace csinative::serve

@@ -3,130 +3,139 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "lib/async/run.h"
-#include "lib/http/gzip.h"
+#include "lib/base/strings.h"
+#include "test/unit/serve/recorder.h"
 
 namespace csinative::serve {
 namespace {
 
-class CapturingWriter final : public http::ResponseWriter {
- public:
-  async::Task<Status> Send(http::Response response) override {
-    sent = std::move(response);
-    co_return Status();
-  }
-  async::Task<Status> StartStream(int, http::Headers) override {
-    co_return UnimplementedError("capture");
-  }
-  async::Task<Status> Write(std::string) override { co_return UnimplementedError("capture"); }
-  void Abort() override {}
-  std::optional<http::Response> sent;
-};
+http::Handler Says(std::string text) {
+  return [text = std::move(text)](http::ServerRequest, http::ResponseWriter* writer) {
+    const auto send = [](std::string body, http::ResponseWriter* w) -> async::Task<void> {
+      (void)co_await w->Send({.status = 200, .body = std::move(body)});
+    };
+    return send(text, writer);
+  };
+}
 
 class MuxTest : public ::testing::Test {
  protected:
-  void Add(const std::string& pattern) {
-    auto answer = [](std::string text) -> async::Task<http::Response> {
-      http::Response response;
-      response.status = 200;
-      response.body = std::move(text);
-      co_return response;
-    };
-    ASSERT_TRUE(
-        mux_.Handle(pattern, [answer, pattern](http::ServerRequest) { return answer(pattern); })
-            .ok());
+  // "status body" of a request.
+  std::string Ask(const std::string& target, const std::string& method = "GET",
+                  const std::string& host = "x:80") {
+    http::Request request{.method = method, .target = target};
+    request.headers.Add("Host", host);
+    last_ = Call(mux_.AsHandler(), std::move(request));
+    return StrCat(last_.status, " ", last_.body);
   }
-  http::Response Ask(const std::string& target, const std::string& method = "GET") {
-    http::ServerRequest request;
-    request.method = method;
-    request.target = target;
-    CapturingWriter writer;
-    async::RunTask(scheduler_, loop_, mux_.AsHandler()(request, &writer));
-    return writer.sent.value_or(http::Response());
+  void Handle(const std::string& pattern) {
+    const Status status = mux_.Handle(pattern, Says(pattern));
+    EXPECT_TRUE(status.ok()) << status.ToString();
   }
 
-  async::VirtualScheduler scheduler_;
-  async::VirtualLoop loop_{scheduler_};
   Mux mux_;
+  http::Response last_;
 };
 
 TEST_F(MuxTest, ExactPathMatchesOnlyItself) {
-  Add("/metrics");
-  EXPECT_EQ(Ask("/metrics?x=1").body, "/metrics");
-  EXPECT_EQ(Ask("/metrics/x").status, 404);
-  EXPECT_EQ(Ask("/").body, "404 page not found\n");
+  Handle("/metrics");
+  EXPECT_EQ(Ask("/metrics"), "200 /metrics");
+  EXPECT_EQ(Ask("/metrics?a=b"), "200 /metrics");
+  EXPECT_EQ(Ask("/metrics", "POST"), "200 /metrics");
+  EXPECT_EQ(Ask("/metrics/x"), "404 404 page not found\n");
+  EXPECT_EQ(Ask("/metrics/"), "404 404 page not found\n");
+  EXPECT_EQ(Ask("/"), "404 404 page not found\n");
+  EXPECT_EQ(last_.headers.Get("Content-Type"), "text/plain; charset=utf-8");
+  EXPECT_EQ(last_.headers.Get("X-Content-Type-Options"), "nosniff");
 }
 
-TEST_F(MuxTest, SubtreePatternServesWhatIsBelowAndTheLongestWins) {
-  Add("/debug/pprof/");
-  Add("/debug/pprof/cmdline");
-  EXPECT_EQ(Ask("/debug/pprof/heap").body, "/debug/pprof/");
-  EXPECT_EQ(Ask("/debug/pprof/cmdline").body, "/debug/pprof/cmdline");
+TEST_F(MuxTest, TrailingSlashMatchesTheSubtree) {
+  Handle("/foo/");
+  EXPECT_EQ(Ask("/foo/"), "200 /foo/");
+  EXPECT_EQ(Ask("/foo/x/y"), "200 /foo/");
+  EXPECT_EQ(Ask("/fo"), "404 404 page not found\n");
+  EXPECT_EQ(Ask("/foo?a=b&c"), "301 <a href=\"/foo/?a=b&amp;c\">Moved Permanently</a>.\n\n");
+  EXPECT_EQ(last_.headers.Get("Location"), "/foo/?a=b&c");
 }
 
-TEST_F(MuxTest, MethodRestrictsAPattern) {
-  Add("GET /x");
-  EXPECT_EQ(Ask("/x").status, 200);
-  EXPECT_EQ(Ask("/x", "POST").status, 405);
-  http::Response head = Ask("/x", "HEAD");
-  EXPECT_EQ(head.status, 200);
-  EXPECT_EQ(head.body, "");
+TEST_F(MuxTest, MoreParticularPatternWins) {
+  Handle("/debug/pprof/");
+  Handle("/debug/pprof/cmdline");
+  Handle("/debug/{x}/cmdline");
+  Handle("/{rest...}");
+  EXPECT_EQ(Ask("/debug/pprof/cmdline"), "200 /debug/pprof/cmdline");
+  EXPECT_EQ(Ask("/debug/pprof/heap"), "200 /debug/pprof/");
+  EXPECT_EQ(Ask("/debug/y/cmdline"), "200 /debug/{x}/cmdline");
+  EXPECT_EQ(Ask("/anything/else"), "200 /{rest...}");
 }
 
-TEST_F(MuxTest, UnusablePatternsAreRefused) {
-  Add("/healthz/leader-election");
-  auto none = [](http::ServerRequest) -> async::Task<http::Response> {
-    co_return http::Response();
-  };
-  EXPECT_EQ(mux_.Handle("", none).message(), "http: invalid pattern");
-  EXPECT_NE(mux_.Handle("metrics", none).message().find("host/path missing /"), std::string::npos);
-  EXPECT_FALSE(mux_.Handle("/x{", none).ok());
-  EXPECT_EQ(mux_.Handle("/healthz/leader-election", none).code(), Code::kAlreadyExists);
+TEST_F(MuxTest, EndWildcardMatchesOnlyTheSlash) {
+  Handle("/a/{$}");
+  EXPECT_EQ(Ask("/a/"), "200 /a/{$}");
+  EXPECT_EQ(Ask("/a/b"), "404 404 page not found\n");
 }
 
-TEST(MetricsResponseTest, NegotiatesEscapingAndCompression) {
-  struct Row {
-    const char* accept;
-    const char* encoding;
-    const char* content_type;
-    bool gzip;
-  };
-  const std::string base = "text/plain; version=0.0.4; charset=utf-8; escaping=";
-  for (const Row& row : std::vector<Row>{
-           {"", "", "underscores", false},
-           {"text/plain;version=0.0.4;escaping=allow-utf-8", "gzip", "allow-utf-8", true},
-           {"*/*", "gzip, identity", "underscores", false},
-           {"*/*", "gzip;q=0.5, identity;q=0.2", "underscores", true},
-           {"*/*", "*", "underscores", false},
-           {"*/*", "gzip;q=0", "underscores", false}}) {
-    http::ServerRequest request;
-    if (*row.accept != '\0') request.headers.Set("Accept", row.accept);
-    if (*row.encoding != '\0') request.headers.Set("Accept-Encoding", row.encoding);
-    http::Response response = MetricsResponse(request, "a 1\n");
-    EXPECT_EQ(*response.headers.Get("Content-Type"), base + row.content_type);
-    if (row.gzip) {
-      EXPECT_EQ(*http::Gunzip(response.body, 100), "a 1\n") << row.encoding;
-    } else {
-      EXPECT_EQ(response.body, "a 1\n") << row.encoding;
-    }
-  }
+TEST_F(MuxTest, MethodOfThePatternIsChecked) {
+  Handle("GET /m");
+  EXPECT_EQ(Ask("/m"), "200 GET /m");
+  EXPECT_EQ(Ask("/m", "HEAD"), "200 GET /m");
+  EXPECT_EQ(Ask("/m", "POST"), "405 Method Not Allowed\n");
+  EXPECT_EQ(last_.headers.Get("Allow"), "GET, HEAD");
 }
 
-TEST(HealthResponseTest, OkWithoutLineFeedAndFailureWithGosFraming) {
-  EXPECT_EQ(HealthResponse(Status()).body, "ok");
-  http::Response bad = HealthResponse(UnavailableError("failed election on lease "));
-  EXPECT_EQ(bad.status, 500);
-  EXPECT_EQ(bad.body, "internal server error: failed election on lease \n");
-  EXPECT_EQ(*bad.headers.Get("X-Content-Type-Options"), "nosniff");
+TEST_F(MuxTest, HostOfThePatternIsChecked) {
+  Handle("example.com/m");
+  EXPECT_EQ(Ask("/m", "GET", "example.com:8080"), "200 example.com/m");
+  EXPECT_EQ(Ask("/m", "GET", "other"), "404 404 page not found\n");
 }
 
-TEST(QueryValuesTest, DecodesRepeatedKeys) {
-  EXPECT_EQ(QueryValues("/m?name[]=a&x=1&name%5B%5D=b%20c", "name[]"),
-            (std::vector<std::string>{"a", "b c"}));
+TEST_F(MuxTest, UncleanPathIsRedirected) {
+  Handle("/a/b");
+  EXPECT_EQ(Ask("//a/./x/../b"), "301 <a href=\"/a/b\">Moved Permanently</a>.\n\n");
+}
+
+TEST_F(MuxTest, EscapedPathMatchesLiterally) {
+  Handle("/a b");
+  Handle("/c%2Fd");
+  EXPECT_EQ(Ask("/a"), "404 404 page not found\n");
+  EXPECT_EQ(Ask("/c%2fd"), "200 /c%2Fd");
+}
+
+struct BadPattern {
+  std::string pattern;
+  std::string message;
+};
+class MuxRefusesTest : public ::testing::TestWithParam<BadPattern> {};
+
+TEST_P(MuxRefusesTest, WithGosText) {
+  Mux mux;
+  const Status status = mux.Handle(GetParam().pattern, Says(""));
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(status.message(), GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, MuxRefusesTest,
+    ::testing::Values(
+        BadPattern{"", "http: invalid pattern"},
+        BadPattern{"metrics", "parsing \"metrics\": at offset 0: host/path missing /"},
+        BadPattern{"GET metrics", "parsing \"GET metrics\": at offset 4: host/path missing /"},
+        BadPattern{"/a{b",
+                   "parsing \"/a{b\": at offset 1: bad wildcard segment (must start with '{')"},
+        BadPattern{"/{b", "parsing \"/{b\": at offset 1: bad wildcard segment (must end with '}')"},
+        BadPattern{"/{}", "parsing \"/{}\": at offset 1: empty wildcard"},
+        BadPattern{"/{$}/x", "parsing \"/{$}/x\": at offset 1: {$} not at end"},
+        BadPattern{"/{a...}/x", "parsing \"/{a...}/x\": at offset 1: {...} wildcard not at end"},
+        BadPattern{"/{a}/{a}", "parsing \"/{a}/{a}\": at offset 5: duplicate wildcard name \"a\""},
+        BadPattern{"a{b}/",
+                   "parsing \"a{b}/\": at offset 1: host contains '{' (missing initial '/'?)"},
+        BadPattern{"G@T /", "parsing \"G@T /\": at offset 0: invalid method \"G@T\""}));
+
+TEST_F(MuxTest, SamePatternTwiceIsRefused) {
+  Handle("/healthz/leader-election");
+  EXPECT_EQ(mux_.Handle("/healthz/leader-election", Says("")).code(), Code::kAlreadyExists);
+  Handle("/{a}");
+  EXPECT_EQ(mux_.Handle("/{b}", Says("")).code(), Code::kAlreadyExists);
 }
 
 }  // namespace
