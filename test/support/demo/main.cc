@@ -116,8 +116,9 @@ void Demo::Watch() {
   volumes_->AddHandler({.on_add =
                             [this](const Volume& volume, kube::AddKind) {
                               ShowVolume(volume, "created");
-                              narrator_.Row("API", "  volume handle",
-                                            volume.spec().persistentvolumesource().csi().volumehandle());
+                              narrator_.Row(
+                                  "API", "  volume handle",
+                                  volume.spec().persistentvolumesource().csi().volumehandle());
                             },
                         .on_update =
                             [this](const Volume& before, const Volume& volume) {
