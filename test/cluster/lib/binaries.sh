@@ -46,7 +46,7 @@ build_kubernetes() {
 build_upstream() { go_build build -trimpath -ldflags '-s -w' -o "$1/" tool; }
 
 build_suite() {
-  go_build test -c -tags tools -trimpath -ldflags "$kubernetes_ldflags" -o "$1/e2e.test" k8s.io/kubernetes/test/e2e &&
+  go_build test -c -vet=off -tags tools -trimpath -ldflags "$kubernetes_ldflags" -o "$1/e2e.test" k8s.io/kubernetes/test/e2e &&
     go_build build -tags tools -trimpath -ldflags "-s -w" -o "$1/ginkgo" github.com/onsi/ginkgo/v2/ginkgo &&
     go_build build -tags tools -trimpath -ldflags "-s -w" -o "$1/agnhost" k8s.io/kubernetes/test/images/agnhost
 }
