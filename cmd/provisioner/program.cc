@@ -10,15 +10,10 @@
 #include "lib/csi/identity.h"
 #include "lib/kube/config.h"
 #include "lib/metrics/process_collector.h"
+#include "lib/serve/endpoints.h"
 #include "lib/sidecar/driver.h"
 
 namespace csinative::provisioner {
-namespace {
-
-constexpr char kHealthPath[] = "/healthz/leader-election";
-
-}  // namespace
-
 async::Task<int> Program::Run() {
   const bool api = co_await ConnectToApi();
   if (!api) co_return 255;
@@ -144,15 +139,11 @@ bool Program::Serve() {
   server_ = *std::move(server);
   if (election_ && !flags.http_endpoint.empty()) {
     Status added =
-        server_->mux().Handle(kHealthPath, [this](http::ServerRequest) { return ServeHealth(); });
+        serve::HandleLeaderElectionHealth(server_->mux(), [this] { return election_->Health(); });
     if (!added.ok()) process_.Panic(added.message());
   }
   process_.log().Infof("ServeMux listening at {}", GoQuote(flags.listen_address()));
   return true;
-}
-
-async::Task<http::Response> Program::ServeHealth() {
-  co_return serve::HealthResponse(election_->Health());
 }
 
 void Program::BuildController() {

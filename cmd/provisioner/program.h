@@ -12,7 +12,6 @@
 #include "lib/async/task.h"
 #include "lib/cli/feature_gates.h"
 #include "lib/csi/observed_channel.h"
-#include "lib/http/server.h"
 #include "lib/kube/client.h"
 #include "lib/sidecar/api_clients.h"
 #include "lib/sidecar/diagnostics.h"
@@ -37,7 +36,6 @@ class Program {
   async::Task<bool> AskDriver();
   bool PrepareElection();
   bool Serve();
-  async::Task<http::Response> ServeHealth();
   void BuildController();
   async::Task<void> Lead();
 
