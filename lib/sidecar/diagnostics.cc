@@ -12,16 +12,18 @@ namespace csinative::sidecar {
 Result<std::unique_ptr<Diagnostics>> Diagnostics::Start(RealProcess& process,
                                                         DiagnosticsOptions options) {
   auto diagnostics = std::make_unique<Diagnostics>();
-  serve::MetricsOptions exposition;
-  exposition.gather = [registry = &process.metrics()] {
-    return serve::GatheredMetrics{metrics::ExposeText(*registry), Status()};
+  serve::MetricsOptions exposed;
+  exposed.gather = [process = &process] {
+    return serve::GatheredMetrics{metrics::ExposeText(process->metrics()), Status()};
   };
   if (options.start_time_header) {
-    exposition.process_start_time_unix =
+    exposed.process_start_time_unix =
         static_cast<int64_t>(metrics::ProcessStartTime("", process.loop()));
+  } else {
+    exposed.on_error = serve::MetricsOptions::OnError::kFail;
   }
   Status handled =
-      diagnostics->mux_.Handle(options.metrics_path, serve::MetricsHandler(std::move(exposition)));
+      diagnostics->mux_.Handle(options.metrics_path, serve::MetricsHandler(std::move(exposed)));
   if (!handled.ok()) {
     process.Panic(handled.message());
     return handled;
