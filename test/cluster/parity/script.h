@@ -17,6 +17,7 @@
 // ${step:/pointer} in path, body or raw is replaced by a value of the answer to an earlier step.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>

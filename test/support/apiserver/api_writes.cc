@@ -75,8 +75,8 @@ async::Task<int> ApiHandler::Create(Call* call) {
     co_return co_await SendFailure(call, *failure);
   }
   std::optional<Encoding> encoding =
-      EncodingOfBody(call->request.headers.Get("Content-Type"), HasProtobuf(info));
-  if (!encoding) co_return co_await SendFailure(call, UnsupportedBody(HasProtobuf(info)));
+      EncodingOfBody(call->request.headers.Get("Content-Type"), HasSchema(info));
+  if (!encoding) co_return co_await SendFailure(call, UnsupportedBody(HasSchema(info)));
   std::vector<std::string> unknown;
   Outcome<JsonDocument> document =
       DecodeBody(info, *encoding, call->request.body, {.unknown_fields = &unknown});
@@ -116,8 +116,8 @@ async::Task<int> ApiHandler::Write(Call* call) {
     written = semantics_.Patch(call->target, *patch_type, call->request.body, &unknown);
   } else {
     std::optional<Encoding> encoding = EncodingOfBody(
-        content_type.empty() ? std::nullopt : std::optional(content_type), HasProtobuf(info));
-    if (!encoding) co_return co_await SendFailure(call, UnsupportedBody(HasProtobuf(info)));
+        content_type.empty() ? std::nullopt : std::optional(content_type), HasSchema(info));
+    if (!encoding) co_return co_await SendFailure(call, UnsupportedBody(HasSchema(info)));
     Outcome<JsonDocument> document =
         DecodeBody(info, *encoding, call->request.body, {.unknown_fields = &unknown});
     if (!document.ok()) co_return co_await SendFailure(call, document.failure());

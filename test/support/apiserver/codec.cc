@@ -8,10 +8,13 @@
 #include "apis/json/from_json.h"
 #include "apis/json/parse.h"
 #include "apis/json/to_json.h"
-#include "apis/k8s.h"
+#include "apis/meta/v1/meta.pb.h"
+#include "apis/namespaces.h"
+#include "apis/resource_table.h"
 #include "lib/base/base64.h"
 #include "lib/base/json_string.h"
 #include "lib/base/strings.h"
+#include "test/support/apiserver/patch.h"
 
 namespace csinative::apiserver {
 namespace {
@@ -20,18 +23,10 @@ using google::protobuf::Message;
 
 constexpr char kObjectMeta[] = "k8s.io.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-// Mentions each generated file, so that the linker keeps all of them.
-void LinkMessages() {
-  (void)authentication::TokenRequest::descriptor();
-  (void)coordination::Lease::descriptor();
-  (void)core::Pod::descriptor();
-  (void)meta::ObjectMeta::descriptor();
-  (void)storage::StorageClass::descriptor();
-}
-
 // Null for a message that is not linked in.
 std::unique_ptr<Message> NewMessage(std::string_view name) {
-  LinkMessages();
+  // The table mentions all messages, which keeps the linker from leaving out their files.
+  if (apis::ResourceTable().empty()) return nullptr;
   const auto* pool = google::protobuf::DescriptorPool::generated_pool();
   const auto* type = pool->FindMessageTypeByName(std::string(name));
   if (type == nullptr) return nullptr;
@@ -46,25 +41,10 @@ JsonDocument ToDocument(const Message& message) {
   return document;
 }
 
-// What the server says about JSON that is none.
-std::string SyntaxError(std::string_view body) {
-  std::string_view text = TrimSpace(body);
-  if (text.empty()) return "unexpected end of JSON input";
-  JsonDocument document;
-  document.Parse(text.data(), text.size());
-  size_t at = document.GetErrorOffset();
-  if (at >= text.size()) return "unexpected end of JSON input";
-  return StrCat("invalid character ", "'", text[at], "' looking for beginning of ",
-                at == 0 ? "value" : "object key string");
-}
-
-Failure Unrecognized(const ResourceInfo& info, std::string_view body) {
-  std::string shown;
-  for (unsigned char c : body.substr(0, 1024))
-    shown += HexEncode(std::string_view(reinterpret_cast<const char*>(&c), 1));
+Failure Unrecognized(const ResourceInfo& info, std::string_view body, std::string_view why) {
   return BadRequest(StrCat("the object provided is unrecognized (must be of type ", info.kind,
-                           "): couldn't get version/kind; json parse error: ", SyntaxError(body),
-                           " (", body.empty() ? "<empty>" : shown, ")"));
+                           "): couldn't get version/kind; json parse error: ", why, " (",
+                           body.empty() ? "<empty>" : HexEncode(body.substr(0, 1024)), ")"));
 }
 
 Failure WrongType(const ResourceInfo& info, const Status& status) {
@@ -102,11 +82,12 @@ void AppendLengthDelimited(std::string& out, int field, std::string_view bytes) 
 }  // namespace
 
 bool HasProtobuf(const ResourceInfo& info) { return !info.message.empty(); }
+bool HasSchema(const ResourceInfo& info) { return !info.message.empty() && !info.metadata_message; }
 
 Outcome<JsonDocument> Normalize(const ResourceInfo& info, const JsonDocument& document,
                                 const DecodeOptions& options) {
   JsonDocument result;
-  if (HasProtobuf(info)) {
+  if (HasSchema(info)) {
     std::unique_ptr<Message> message = NewMessage(info.message);
     Status status =
         apis::FromJson(document, message.get(), {.unknown_fields = options.unknown_fields});
@@ -133,7 +114,7 @@ Outcome<JsonDocument> DecodeBody(const ResourceInfo& info, Encoding encoding, st
   if (encoding == Encoding::kProtobuf) {
     Result<apis::Envelope> envelope = apis::Unwrap(body);
     if (!envelope.ok()) return BadRequest(envelope.status().message());
-    std::unique_ptr<Message> message = HasProtobuf(info) ? NewMessage(info.message) : nullptr;
+    std::unique_ptr<Message> message = HasSchema(info) ? NewMessage(info.message) : nullptr;
     if (message == nullptr) {
       return Failure{.code = 415,
                      .reason = "UnsupportedMediaType",
@@ -154,11 +135,13 @@ Outcome<JsonDocument> DecodeBody(const ResourceInfo& info, Encoding encoding, st
     return document;
   }
   Result<JsonDocument> document = ParseJson(body);
-  if (!document.ok()) return Unrecognized(info, body);
+  if (!document.ok()) return Unrecognized(info, body, JsonSyntaxError(body));
   if (!document->IsObject()) {
-    return BadRequest(StrCat("the object provided is unrecognized (must be of type ", info.kind,
-                             "): couldn't get version/kind; json parse error: json: cannot "
-                             "unmarshal into Go value of type struct"));
+    return Unrecognized(
+        info, body,
+        StrCat("json: cannot unmarshal ", JsonTypeName(*document), " into Go value of type struct ",
+               R"({ APIVersion string "json:\"apiVersion,omitempty\""; Kind string )",
+               R"("json:\"kind,omitempty\"" })"));
   }
   apis::JsonTypeMeta type = apis::TypeMetaOf(*document);
   if (!type.kind.empty() && type.kind != info.kind) {
@@ -167,9 +150,10 @@ Outcome<JsonDocument> DecodeBody(const ResourceInfo& info, Encoding encoding, st
                              type.kind, ") to (core.", info.kind, "): unknown conversion"));
   }
   if (!type.api_version.empty() && type.api_version != info.group_version()) {
-    return BadRequest(StrCat("the API version in the data (", type.api_version,
-                             ") does not match the expected API version (", info.group_version(),
-                             ")"));
+    return BadRequest(
+        StrCat(info.kind, " in version ", JsonString(type.api_version), " cannot be handled as a ",
+               info.kind, ": no kind ", JsonString(info.kind), " is registered for version ",
+               JsonString(type.api_version), " in scheme \"pkg/runtime/scheme.go:111\""));
   }
   return Normalize(info, *document, options);
 }

@@ -34,8 +34,10 @@ Outcome<JsonDocument> Normalize(const ResourceInfo& info, const JsonDocument& do
 Outcome<JsonDocument> DecodeMessage(std::string_view message, Encoding encoding,
                                     std::string_view body);
 
-// True when objects of this kind have a protobuf form.
+// True when objects of this kind can be read as protobuf.
 bool HasProtobuf(const ResourceInfo& info);
+// True when a protobuf message holds the whole object.
+bool HasSchema(const ResourceInfo& info);
 // The message bytes of the object, without envelope; cached in it. REQUIRES: HasProtobuf.
 const std::string& ProtobufOf(const ResourceInfo& info, const Object& object);
 // The envelope around the message that the JSON text of `message` describes.

@@ -226,7 +226,7 @@ void PrepareForCreate(const ResourceInfo& info, JsonDocument& document, std::str
   JsonAllocator& allocator = document.GetAllocator();
   const std::string& kind = info.kind;
   Json& metadata = Ensure(document, "metadata", allocator);
-  Remove(metadata, "generation");
+  if (info.generation != GenerationRule::kNone) Remove(metadata, "generation");
   if (info.generation == GenerationRule::kSpec ||
       info.generation == GenerationRule::kAllButStatus) {
     Set(metadata, "generation", Json(1), allocator);

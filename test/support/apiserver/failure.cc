@@ -129,6 +129,10 @@ Failure InternalError(std::string_view cause) {
                  .causes = {Cause{.message = std::string(cause)}}};
 }
 
+Failure PlainError(std::string_view message) {
+  return Failure{.code = 500, .message = std::string(message)};
+}
+
 Failure GenericNotFound() {
   return Failure{.code = 404,
                  .reason = "NotFound",

@@ -54,6 +54,8 @@ Failure Invalid(std::string_view group, std::string_view kind, std::string_view 
 Failure MethodNotAllowed(ResourceId resource);
 Failure Expired(std::string_view message);
 Failure InternalError(std::string_view cause);
+// What the server makes of an error it did not expect: a 500 without a reason.
+Failure PlainError(std::string_view message);
 // The 404 for a path that no API serves.
 Failure GenericNotFound();
 

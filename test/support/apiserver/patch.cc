@@ -133,11 +133,32 @@ class JsonPatcher {
 
 }  // namespace
 
+std::string JsonSyntaxError(std::string_view text) {
+  JsonDocument document;
+  document.Parse(text.data() == nullptr ? "" : text.data(), text.size());
+  const size_t at = document.GetErrorOffset();
+  if (at >= TrimSpace(text).size()) return "unexpected end of JSON input";
+  return StrCat("invalid character '", text[at], "' looking for beginning of ",
+                at == 0 ? "value" : "object key string");
+}
+
+std::string_view JsonTypeName(const Json& value) {
+  if (value.IsObject()) return "object";
+  if (value.IsArray()) return "array";
+  if (value.IsString()) return "string";
+  if (value.IsNumber()) return "number";
+  return value.IsBool() ? "bool" : "null";
+}
+
 Outcome<JsonDocument> ApplyJsonPatch(const JsonDocument& current, std::string_view patch) {
   Result<JsonDocument> operations = ParseJson(patch);
-  if (!operations.ok()) return BadRequest(operations.status().message());
+  if (!operations.ok()) {
+    return BadRequest(StrCat("error decoding patch: ", JsonSyntaxError(patch)));
+  }
   if (!operations->IsArray()) {
-    return BadRequest("json: cannot unmarshal object into Go value of type jsonpatch.Patch");
+    return BadRequest(StrCat("error decoding patch: json: cannot unmarshal ",
+                             JsonTypeName(*operations),
+                             " into Go value of type []handlers.jsonPatchOp"));
   }
   JsonDocument result;
   result.CopyFrom(current, result.GetAllocator());
@@ -171,9 +192,14 @@ void MergeInto(Json& target, const Json& patch, JsonAllocator& allocator) {
 
 Outcome<JsonDocument> ApplyMergePatch(const JsonDocument& current, std::string_view patch) {
   Result<JsonDocument> changes = ParseJson(patch);
-  if (!changes.ok())
-    return BadRequest(StrCat("error decoding patch: ", changes.status().message()));
-  if (!changes->IsObject()) return BadRequest("error decoding patch: it is no object");
+  if (!changes.ok()) {
+    return BadRequest(StrCat("error decoding patch: ", JsonSyntaxError(patch)));
+  }
+  if (!changes->IsObject()) {
+    return BadRequest(StrCat("error decoding patch: json: cannot unmarshal ",
+                             JsonTypeName(*changes),
+                             " into Go value of type map[string]interface {}"));
+  }
   JsonDocument result;
   result.CopyFrom(current, result.GetAllocator());
   MergeInto(result, *changes, result.GetAllocator());

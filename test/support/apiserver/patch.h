@@ -10,6 +10,11 @@
 
 namespace csinative::apiserver {
 
+// The server's text for JSON that is none.
+std::string JsonSyntaxError(std::string_view text);
+// "array", "number", ...: the kind of value in the server's texts.
+std::string_view JsonTypeName(const Json& value);
+
 // RFC 6902, with negative array indices as the server's library allows them. 400 for a patch that
 // is none, 422 when an operation does not apply.
 Outcome<JsonDocument> ApplyJsonPatch(const JsonDocument& current, std::string_view patch);

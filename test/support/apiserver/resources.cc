@@ -159,6 +159,8 @@ std::vector<ResourceInfo> OtherResources() {
                    .singular = std::move(singular),
                    .short_names = {std::move(short_name)},
                    .categories = {"all"},
+                   .message = "k8s.io.apimachinery.pkg.apis.meta.v1.PartialObjectMetadata",
+                   .metadata_message = true,
                    .has_status = true,
                    .generation = GenerationRule::kSpec});
   };

@@ -37,6 +37,9 @@ struct ResourceInfo {
   std::vector<std::string> categories;
   // Protobuf message of one object; empty: JSON only.
   std::string message;
+  // The message only has the metadata: good for clients that read no more, but documents are kept
+  // and written as JSON.
+  bool metadata_message = false;
   // A custom resource: no strategic merge patch, metadata checks only.
   bool custom = false;
   bool has_status = false;

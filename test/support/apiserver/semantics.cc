@@ -34,11 +34,45 @@ bool SameContent(const Json& a, const Json& b) {
   return x == y;
 }
 
-Failure PreconditionFailed(const Target& target, std::string_view what, std::string_view wanted,
-                           std::string_view found) {
+// The key under which the real server keeps the object in etcd; it shows in one message.
+std::string StorageKey(const Target& target) {
+  const ResourceInfo& info = *target.info;
+  std::string key = "/registry/";
+  if (info.custom) key += info.group + "/";
+  key += info.resource == "nodes" ? "minions" : info.resource;
+  if (info.namespaced) key += "/" + target.namespace_name;
+  return StrCat(key, "/", target.name);
+}
+
+Failure WrongUid(const Target& target, std::string_view wanted, std::string_view found) {
   return Conflict(target.resource(), target.name,
-                  StrCat("Precondition failed: ", what, " in precondition: ", wanted, ", ", what,
-                         " in object meta: ", found));
+                  StrCat("StorageError: invalid object, Code: 4, Key: ", StorageKey(target),
+                         ", ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in "
+                         "precondition: ",
+                         wanted, ", UID in object meta: ", found));
+}
+
+// A precondition of a deletion; these messages name the kind.
+Failure PreconditionFailed(const Target& target, std::string_view what, std::string_view wanted,
+                           std::string_view found, std::string_view hint) {
+  return Conflict({target.info->group, target.info->kind}, target.name,
+                  StrCat("the ", what, " in the precondition (", wanted, ") does not match the ",
+                         what, " in record (", found, "). The object might have been ", hint));
+}
+
+bool IsNumber(std::string_view text) {
+  uint64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+Failure NoNumber(std::string_view text) {
+  return PlainError(StrCat("strconv.ParseUint: parsing ", JsonString(text), ": invalid syntax"));
+}
+
+// A patch whose result is no object of the kind.
+Failure InvalidPatch(const JsonDocument& patched, std::string_view why) {
+  return Invalid("", "", "", {InvalidValue("patch", JsonString(Dump(patched)), why)});
 }
 
 }  // namespace
@@ -176,7 +210,7 @@ Outcome<ObjectPtr> Semantics::Create(const Target& target, JsonDocument document
     Remove(metadata, "namespace");
   }
   if (!TextAt(metadata, "resourceVersion").empty()) {
-    return BadRequest("resourceVersion should not be set on objects to be created");
+    return PlainError("resourceVersion should not be set on objects to be created");
   }
   const std::string now = Now();
   for (std::string_view key :
@@ -211,7 +245,10 @@ Outcome<Written> Semantics::Update(const Target& target, JsonDocument document) 
   Json& metadata = Ensure(document, "metadata", allocator);
   std::string_view name = TextAt(metadata, "name");
   if (name != target.name) {
-    if (name.empty()) return BadRequest("name must be provided");
+    if (name.empty()) {
+      return BadRequest(StrCat("the name of the object (", target.name,
+                               " based on URL) was undeterminable: name must be provided"));
+    }
     return BadRequest(StrCat("the name of the object (", name,
                              ") does not match the name on the URL (", target.name, ")"));
   }
@@ -227,7 +264,6 @@ Outcome<Written> Semantics::Update(const Target& target, JsonDocument document) 
   std::string uid(TextAt(metadata, "uid"));
   if (existing == nullptr) {
     if (!info.create_on_update || !target.subresource.empty()) {
-      if (!uid.empty()) return PreconditionFailed(target, "UID", uid, "");
       return NotFound(target.resource(), target.name);
     }
     if (!TextAt(metadata, "resourceVersion").empty()) {
@@ -238,15 +274,11 @@ Outcome<Written> Semantics::Update(const Target& target, JsonDocument document) 
     return Written{*created, true};
   }
   if (!uid.empty() && uid != existing->uid) {
-    return PreconditionFailed(target, "UID", uid, existing->uid);
+    return WrongUid(target, uid, existing->uid);
   }
   std::string version(TextAt(metadata, "resourceVersion"));
+  if (!version.empty() && !IsNumber(version)) return NoNumber(version);
   if (version.empty() && !info.unconditional_update) {
-    if (info.custom) {
-      return Invalid(
-          info.group, info.resource, target.name,
-          {InvalidValue("metadata.resourceVersion", "0", "must be specified for an update")});
-    }
     return Invalid(
         info.group, info.resource, target.name,
         {InvalidValue("metadata.resourceVersion", "0", "must be specified for an update")});
@@ -270,14 +302,23 @@ Outcome<Written> Semantics::Patch(const Target& target, PatchType type, std::str
                                       : ApplyStrategicPatch(info, old, patch);
   if (!patched.ok()) return patched.failure();
   Outcome<JsonDocument> next = Normalize(info, *patched, {.unknown_fields = unknown_fields});
-  if (!next.ok()) return next.failure();
+  if (!next.ok()) {
+    // The decoder's own words, without its introduction.
+    std::string_view why = next.failure().message;
+    size_t colon = why.find(": ");
+    return InvalidPatch(*patched, colon == std::string_view::npos ? why : why.substr(colon + 2));
+  }
   std::string_view name = TextAt(*next, "metadata", "name");
   if (name != target.name) {
-    if (name.empty()) return BadRequest("name must be provided");
+    if (name.empty()) {
+      return BadRequest(StrCat("the name of the object (", target.name,
+                               " based on URL) was undeterminable: name must be provided"));
+    }
     return BadRequest(StrCat("the name of the object (", name,
                              ") does not match the name on the URL (", target.name, ")"));
   }
   std::string_view version = TextAt(*next, "metadata", "resourceVersion");
+  if (!version.empty() && !IsNumber(version)) return NoNumber(version);
   if (!version.empty() && version != std::to_string(existing->resource_version)) {
     return Conflict(target.resource(), target.name, kModified);
   }
@@ -301,6 +342,8 @@ Outcome<Written> Semantics::Commit(const Target& target, const ObjectPtr& existi
   }
   Remove(metadata, "selfLink");
   Remove(metadata, "managedFields");
+  SetText(metadata, "creationTimestamp", std::string(TextAt(old_metadata, "creationTimestamp")),
+          allocator);
   SetText(metadata, "resourceVersion", std::to_string(existing->resource_version), allocator);
   if (info.namespaced) SetText(metadata, "namespace", target.namespace_name, allocator);
   ApplyDefaults(info, next);
@@ -344,12 +387,13 @@ Outcome<Deleted> Semantics::Delete(const Target& target, const DeleteOptions& op
   }
   if (existing == nullptr) return NotFound(target.resource(), target.name);
   if (!options.uid.empty() && options.uid != existing->uid) {
-    return PreconditionFailed(target, "UID", options.uid, existing->uid);
+    return PreconditionFailed(target, "UID", options.uid, existing->uid,
+                              "deleted and then recreated");
   }
   if (!options.resource_version.empty() &&
       options.resource_version != std::to_string(existing->resource_version)) {
     return PreconditionFailed(target, "ResourceVersion", options.resource_version,
-                              std::to_string(existing->resource_version));
+                              std::to_string(existing->resource_version), "modified");
   }
   JsonDocument document = Parsed(*existing);
   JsonAllocator& allocator = document.GetAllocator();

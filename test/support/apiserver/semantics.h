@@ -66,6 +66,7 @@ class Semantics {
   // Documents are in normal form (codec.h).
   Outcome<ObjectPtr> Create(const Target& target, JsonDocument document);
   Outcome<Written> Update(const Target& target, JsonDocument document);
+  // `unknown_fields` receives paths that the kind does not have; may be null.
   Outcome<Written> Patch(const Target& target, PatchType type, std::string_view patch,
                          std::vector<std::string>* unknown_fields);
   Outcome<Deleted> Delete(const Target& target, const DeleteOptions& options);

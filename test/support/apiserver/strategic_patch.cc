@@ -69,7 +69,9 @@ class StrategicMerger {
         original.SetObject();
         return std::nullopt;
       }
-      if (text != "merge") return StrCat("unknown patch type found: ", text);
+      if (text != "merge") {
+        return StrCat("unknown patch type: ", text, " in map: map[$patch:", text, "]");
+      }
     }
     if (const Json* retain = Find(patch, "$retainKeys")) RetainKeys(original, *retain);
 
@@ -285,14 +287,16 @@ void DropNulls(Json& value) {
 Outcome<JsonDocument> ApplyStrategicPatch(const ResourceInfo& info, const JsonDocument& current,
                                           std::string_view patch) {
   Result<JsonDocument> changes = ParseJson(patch);
-  if (!changes.ok())
-    return BadRequest(StrCat("error decoding patch: ", changes.status().message()));
-  if (!changes->IsObject()) return BadRequest("error decoding patch: it is no object");
+  if (!changes.ok()) return BadRequest(JsonSyntaxError(patch));
+  if (!changes->IsObject()) {
+    return BadRequest(StrCat("json: cannot unmarshal ", JsonTypeName(*changes),
+                             " into Go value of type map[string]interface {}"));
+  }
   JsonDocument result;
   result.CopyFrom(current, result.GetAllocator());
   StrategicMerger merger(info, result.GetAllocator());
   std::optional<std::string> error = merger.MergeMap(result, *changes, "");
-  if (error) return BadRequest(*error);
+  if (error) return PlainError(*error);
   DropNulls(result);
   return result;
 }

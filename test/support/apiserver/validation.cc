@@ -55,10 +55,27 @@ void ValidateOwners(const Json& metadata, std::vector<Cause>* out) {
   for (rapidjson::SizeType i = 0; i < owners->Size(); ++i) {
     for (std::string_view key : {"apiVersion", "kind", "name", "uid"}) {
       if (TextAt((*owners)[i], key).empty()) {
-        out->push_back(InvalidValue(
-            StrCat("metadata.ownerReferences.", key), "\"\"",
-            key == "apiVersion" ? "version must not be empty" : StrCat(key, " must not be empty")));
+        out->push_back(
+            InvalidValue(StrCat("metadata.ownerReferences.", key), "\"\"",
+                         key == "apiVersion" ? "version must not be empty" : "must not be empty"));
       }
+    }
+  }
+}
+
+void ValidateFinalizers(const Json& metadata, std::vector<Cause>* out) {
+  const Json* list = Find(metadata, "finalizers");
+  if (list == nullptr || !list->IsArray()) return;
+  for (rapidjson::SizeType i = 0; i < list->Size(); ++i) {
+    std::string_view name = Text(&(*list)[i]);
+    const std::string field = StrCat("metadata.finalizers[", i, "]");
+    if (!apis::IsLabelKey(name)) {
+      out->push_back(InvalidValue(field, JsonString(name), kQualifiedNameText));
+    } else if (name.find('/') == std::string_view::npos && name != "orphan" &&
+               name != "foregroundDeletion" && name != "kubernetes") {
+      out->push_back(
+          InvalidValue(field, JsonString(name),
+                       "name is neither a standard finalizer name nor is it fully qualified"));
     }
   }
 }
@@ -77,6 +94,7 @@ void ValidateMetadata(const ResourceInfo& info, const JsonDocument& document,
   }
   ValidateMaps(metadata, out);
   ValidateOwners(metadata, out);
+  ValidateFinalizers(metadata, out);
 }
 
 // The finalizers that `next` has and `old` lacks, as Go prints them; empty if there are none.
@@ -148,6 +166,8 @@ std::vector<Cause> ValidateUpdate(const ResourceInfo& info, const JsonDocument& 
     }
   }
   ValidateMaps(metadata, &causes);
+  ValidateOwners(metadata, &causes);
+  ValidateFinalizers(metadata, &causes);
   // Core validation runs the metadata checks once more on its own.
   if (info.group.empty()) {
     std::vector<Cause> again = causes;
