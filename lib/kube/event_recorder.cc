@@ -3,6 +3,7 @@
 
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
+#include <algorithm>
 
 #include <cstdio>
 #include <deque>
@@ -63,6 +64,7 @@ struct EventBroadcaster::Impl {
   EventCorrelator correlator;
   std::deque<core::Event> queue;
   async::WaiterList waiting;
+  WallTime last_name{};  // no two names carry the same time, however coarse the clock
 };
 
 void EventBroadcaster::Impl::Enqueue(core::Event event) {
@@ -158,7 +160,8 @@ void EventRecorder::Record(const ObjectReference& about, EventType type, std::st
   const WallTime now = sink.loop.WallNow();
   core::Event event;
   auto* metadata = event.mutable_metadata();
-  metadata->set_name(EventName(about.name, now, sink.random));
+  sink.last_name = std::max(now, sink.last_name + Duration(1));
+  metadata->set_name(EventName(about.name, sink.last_name, sink.random));
   metadata->set_namespace_(about.ns.empty() ? "default" : about.ns);
   auto* involved = event.mutable_involvedobject();
   involved->set_kind(about.kind);
