@@ -301,7 +301,8 @@ TEST_F(ProvisionTest, TopologyOfTheSelectedNodeIsAskedForAndBecomesAffinity) {
   ASSERT_EQ(requirements.preferred_size(), 2);
   EXPECT_EQ(requirements.requisite(0).segments().at("zone"), "node-1");
   EXPECT_EQ(requirements.preferred(0).segments().at("zone"), "node-2");
-  const auto& terms = Volume().spec().nodeaffinity().required().nodeselectorterms();
+  const core::PersistentVolume volume = Volume();
+  const auto& terms = volume.spec().nodeaffinity().required().nodeselectorterms();
   ASSERT_EQ(terms.size(), 1);
   EXPECT_EQ(terms[0].matchexpressions(0).key(), "zone");
   EXPECT_THAT(terms[0].matchexpressions(0).values(), ElementsAre("node-2"));

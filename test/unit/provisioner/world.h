@@ -17,6 +17,7 @@
 #include "apis/storage/v1/storage.pb.h"
 #include "cmd/provisioner/controller.h"
 #include "lib/async/run.h"
+#include "lib/async/sleep.h"
 #include "lib/async/virtual_loop.h"
 #include "lib/kube/client.h"
 #include "test/support/apiserver/api_handler.h"
