@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apis/core/v1/maps.h"
 #include "lib/async/run.h"
 #include "lib/async/sleep.h"
 #include "test/unit/kube/fake_lease_client.h"
