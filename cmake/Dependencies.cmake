@@ -64,17 +64,25 @@ add_library(csi_dep_gtest INTERFACE)
 add_library(csi::gtest ALIAS csi_dep_gtest)
 target_link_libraries(csi_dep_gtest INTERFACE GTest::gmock GTest::gtest GTest::gtest_main)
 
-# RapidJSON 1.1.0 assigns to a const member in a function that nobody calls; clang 19 refuses to
-# compile it. The headers are copied and that one function is deleted.
+# RapidJSON 1.1.0 assigns to a const member in a function that nobody calls, which clang 19 refuses,
+# and adds to a null pointer, which UndefinedBehaviorSanitizer reports. A copy of the headers mends
+# both.
 find_path(RAPIDJSON_INCLUDE_DIR rapidjson/document.h REQUIRED)
 set(_rapidjson "${CMAKE_BINARY_DIR}/rapidjson")
-if(NOT EXISTS "${_rapidjson}/done")
+if(NOT EXISTS "${_rapidjson}/mended")
   file(COPY "${RAPIDJSON_INCLUDE_DIR}/rapidjson" DESTINATION "${_rapidjson}")
-  file(READ "${_rapidjson}/rapidjson/document.h" _text)
-  string(REPLACE "operator=(const GenericStringRef& rhs) { s = rhs.s; length = rhs.length; }"
-    "operator=(const GenericStringRef& rhs) = delete;" _text "${_text}")
-  file(WRITE "${_rapidjson}/rapidjson/document.h" "${_text}")
-  file(TOUCH "${_rapidjson}/done")
+  function(_mend file from to)
+    file(READ "${_rapidjson}/rapidjson/${file}" _text)
+    string(REPLACE "${from}" "${to}" _text "${_text}")
+    file(WRITE "${_rapidjson}/rapidjson/${file}" "${_text}")
+  endfunction()
+  _mend(document.h "operator=(const GenericStringRef& rhs) { s = rhs.s; length = rhs.length; }"
+    "operator=(const GenericStringRef& rhs) = delete;")
+  _mend(internal/stack.h "stackTop_ + sizeof(T) * count > stackEnd_"
+    "sizeof(T) * count > static_cast<size_t>(stackEnd_ - stackTop_)")
+  _mend(internal/stack.h "stackTop_ + sizeof(T) * count <= stackEnd_"
+    "sizeof(T) * count <= static_cast<size_t>(stackEnd_ - stackTop_)")
+  file(TOUCH "${_rapidjson}/mended")
 endif()
 add_library(csi_dep_rapidjson INTERFACE)
 add_library(csi::rapidjson ALIAS csi_dep_rapidjson)

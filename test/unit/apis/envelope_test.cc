@@ -48,10 +48,11 @@ TEST(EnvelopeTest, UnwrapNamesWhatIsWrong) {
 }
 
 TEST(EnvelopeTest, UnwrapSkipsFieldsItDoesNotKnow) {
-  Result<Envelope> envelope = Unwrap(
+  std::string bytes =
       "k8s\0\x28\x07\x31"
       "12345678\x3d"
-      "1234\x12\x01z"s);
+      "1234\x12\x01z"s;
+  Result<Envelope> envelope = Unwrap(bytes);
   ASSERT_TRUE(envelope.ok());
   EXPECT_EQ(envelope->raw, "z");
   EXPECT_EQ(envelope->kind, "");
