@@ -10,6 +10,11 @@ constexpr char kHex[] = "0123456789abcdef";
 
 bool IsHtml(unsigned char c) { return c == '<' || c == '>' || c == '&'; }
 
+bool IsPlain(unsigned char c, JsonEscaping escaping) {
+  return c >= 0x20 && c < 0x80 && c != '"' && c != '\\' &&
+         (escaping != JsonEscaping::kHtml || !IsHtml(c));
+}
+
 void AppendAscii(std::string& out, unsigned char c, JsonEscaping escaping) {
   char letter = 0;
   switch (c) {
@@ -51,7 +56,14 @@ void AppendAscii(std::string& out, unsigned char c, JsonEscaping escaping) {
 
 void AppendJsonString(std::string& out, std::string_view text, JsonEscaping escaping) {
   out += '"';
-  while (!text.empty()) {
+  while (true) {
+    size_t plain = 0;
+    while (plain < text.size() && IsPlain(static_cast<unsigned char>(text[plain]), escaping)) {
+      ++plain;
+    }
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const auto first = static_cast<unsigned char>(text[0]);
     if (first < 0x80) {
       AppendAscii(out, first, escaping);

@@ -57,31 +57,38 @@ class Value {
       std::variant<std::nullptr_t, bool, int64_t, uint64_t, double, std::string, Duration, WallTime,
                    ErrorText, ObjectRef, ObjectRefs, RawJson, Bytes, Unrenderable>;
 
+  // Nothing here is inline that need not be: a record is written in thousands of places.
+  Value(const Value& other);
+  Value(Value&& other) noexcept;
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other) noexcept;
+  ~Value();
+
   // NOLINTBEGIN(google-explicit-constructor): conversion is the purpose.
-  Value(std::nullptr_t = nullptr) : rep_(nullptr) {}
-  Value(std::string text) : rep_(std::move(text)) {}
-  Value(std::string_view text) : rep_(std::string(text)) {}
-  Value(const char* text) : rep_(std::string(text)) {}
+  Value(std::nullptr_t = nullptr);
+  Value(std::string text);
+  Value(std::string_view text);
+  Value(const char* text);
   template <std::same_as<bool> T>
-  Value(T value) : rep_(value) {}
+  Value(T value) : Value(Boolean{value}) {}
   template <std::signed_integral T>
-  Value(T value) : rep_(static_cast<int64_t>(value)) {}
+  Value(T value) : Value(Signed{value}) {}
   template <std::unsigned_integral T>
     requires(!std::same_as<T, bool>)
-  Value(T value) : rep_(static_cast<uint64_t>(value)) {}
+  Value(T value) : Value(Unsigned{value}) {}
   template <std::floating_point T>
-  Value(T value) : rep_(static_cast<double>(value)) {}
-  template <typename Rep, typename Period>
-  Value(std::chrono::duration<Rep, Period> value)
-      : rep_(std::chrono::duration_cast<Duration>(value)) {}
-  Value(WallTime value) : rep_(value) {}
+  Value(T value) : Value(Floating{static_cast<double>(value)}) {}
+  Value(Duration value);
+  template <typename R, typename P>
+  Value(std::chrono::duration<R, P> value) : Value(std::chrono::duration_cast<Duration>(value)) {}
+  Value(WallTime value);
   // The message; nil when ok. The text of an RPC error is already the full one (common 7.5).
   Value(const Status& status);
-  Value(ErrorText error) : rep_(std::move(error)) {}
-  Value(ObjectRef ref) : rep_(std::move(ref)) {}
-  Value(ObjectRefs refs) : rep_(std::move(refs)) {}
-  Value(RawJson json) : rep_(std::move(json)) {}
-  Value(Bytes bytes) : rep_(std::move(bytes)) {}
+  Value(ErrorText error);
+  Value(ObjectRef ref);
+  Value(ObjectRefs refs);
+  Value(RawJson json);
+  Value(Bytes bytes);
   // Nil when empty.
   template <typename T>
   Value(std::optional<T> value) : Value(value ? Value(*std::move(value)) : Value(nullptr)) {}
@@ -100,7 +107,23 @@ class Value {
   const Rep& rep() const { return rep_; }
 
  private:
-  explicit Value(Unrenderable reason) : rep_(std::move(reason)) {}
+  struct Boolean {
+    bool value;
+  };
+  struct Signed {
+    int64_t value;
+  };
+  struct Unsigned {
+    uint64_t value;
+  };
+  struct Floating {
+    double value;
+  };
+  explicit Value(Boolean value);
+  explicit Value(Signed value);
+  explicit Value(Unsigned value);
+  explicit Value(Floating value);
+  explicit Value(Unrenderable reason);
 
   template <typename F>
   static Value Compute(F&& compute) {

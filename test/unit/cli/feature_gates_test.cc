@@ -60,12 +60,12 @@ TEST(GateMapTest, MalformedEntriesAreRefused) {
 }
 
 struct ApplyRow {
-  std::string name;
-  std::string input;
+  const char* name;
+  const char* input;
   bool a = false;
   bool b = false;
   bool d = false;
-  std::string error = {};
+  const char* error = "";
 };
 
 void PrintTo(const ApplyRow& row, std::ostream* out) { *out << row.name; }
@@ -82,44 +82,44 @@ TEST_P(FeatureGatesApplyTest, Matches) {
   EXPECT_EQ(gates.Enabled("D"), row.d);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Common20_2, FeatureGatesApplyTest,
-    ::testing::ValuesIn<ApplyRow>({
-        {.name = "row_7_none", .input = ""},
-        {.name = "row_8_deprecated", .input = "D=true", .d = true},
-        {.name = "row_9_locked",
-         .input = "L=true",
-         .error = "cannot set feature gate L to true, feature is locked to false"},
-        {.name = "row_10_unknown",
-         .input = "fooBarBaz=true",
-         .error = "unrecognized feature gate: fooBarBaz"},
-        {.name = "row_11_all_alpha", .input = "AllAlpha=true", .a = true},
-        {.name = "row_12_no_alpha", .input = "AllAlpha=false"},
-        {.name = "row_14_explicit_wins", .input = "AllAlpha=false,A=true", .a = true},
-        {.name = "row_14_in_any_order", .input = "A=true,AllAlpha=false", .a = true},
-        {.name = "row_15_explicit_wins", .input = "AllAlpha=true,A=false"},
-        {.name = "row_15_in_any_order", .input = "A=false,AllAlpha=true"},
-        {.name = "row_16_beta_is_not_alpha", .input = "B=true,AllAlpha=false", .b = true},
-        {.name = "row_17_all_beta", .input = "AllBeta=true", .b = true},
-        {.name = "row_18_explicit_wins", .input = "AllBeta=false,B=true", .b = true},
-        {.name = "row_18_in_any_order", .input = "B=true,AllBeta=false", .b = true},
-        {.name = "row_19_explicit_wins", .input = "AllBeta=true,B=false"},
-        {.name = "row_19_in_any_order", .input = "B=false,AllBeta=true"},
-        {.name = "row_20_alpha_is_not_beta", .input = "A=true,AllBeta=false", .a = true},
-        {.name = "pre_alpha",
-         .input = "P=true",
-         .error =
-             "cannot set feature gate P to true, feature is PreAlpha at emulated version 1.36"},
-        {.name = "empty_name", .input = "=true", .error = "unrecognized feature gate: "},
-        {.name = "names_are_case_sensitive",
-         .input = "allAlpha=true",
-         .error = "unrecognized feature gate: allAlpha"},
-        {.name = "unknown_is_last_and_rejects_everything",
-         .input = "A=true,L=true,Nope=true",
-         .error = "[cannot set feature gate L to true, feature is locked to false, unrecognized "
-                  "feature gate: Nope]"},
-    }),
-    [](const auto& info) { return info.param.name; });
+constexpr ApplyRow kRows[] = {
+
+    {.name = "row_7_none", .input = ""},
+    {.name = "row_8_deprecated", .input = "D=true", .d = true},
+    {.name = "row_9_locked",
+     .input = "L=true",
+     .error = "cannot set feature gate L to true, feature is locked to false"},
+    {.name = "row_10_unknown",
+     .input = "fooBarBaz=true",
+     .error = "unrecognized feature gate: fooBarBaz"},
+    {.name = "row_11_all_alpha", .input = "AllAlpha=true", .a = true},
+    {.name = "row_12_no_alpha", .input = "AllAlpha=false"},
+    {.name = "row_14_explicit_wins", .input = "AllAlpha=false,A=true", .a = true},
+    {.name = "row_14_in_any_order", .input = "A=true,AllAlpha=false", .a = true},
+    {.name = "row_15_explicit_wins", .input = "AllAlpha=true,A=false"},
+    {.name = "row_15_in_any_order", .input = "A=false,AllAlpha=true"},
+    {.name = "row_16_beta_is_not_alpha", .input = "B=true,AllAlpha=false", .b = true},
+    {.name = "row_17_all_beta", .input = "AllBeta=true", .b = true},
+    {.name = "row_18_explicit_wins", .input = "AllBeta=false,B=true", .b = true},
+    {.name = "row_18_in_any_order", .input = "B=true,AllBeta=false", .b = true},
+    {.name = "row_19_explicit_wins", .input = "AllBeta=true,B=false"},
+    {.name = "row_19_in_any_order", .input = "B=false,AllBeta=true"},
+    {.name = "row_20_alpha_is_not_beta", .input = "A=true,AllBeta=false", .a = true},
+    {.name = "pre_alpha",
+     .input = "P=true",
+     .error = "cannot set feature gate P to true, feature is PreAlpha at emulated version 1.36"},
+    {.name = "empty_name", .input = "=true", .error = "unrecognized feature gate: "},
+    {.name = "names_are_case_sensitive",
+     .input = "allAlpha=true",
+     .error = "unrecognized feature gate: allAlpha"},
+    {.name = "unknown_is_last_and_rejects_everything",
+     .input = "A=true,L=true,Nope=true",
+     .error = "[cannot set feature gate L to true, feature is locked to false, unrecognized "
+              "feature gate: Nope]"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Common20_2, FeatureGatesApplyTest, ::testing::ValuesIn(kRows),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 // common/20.2/21
 TEST(FeatureGatesTest, LaterApplicationOverridesAndKeepsTheRest) {
