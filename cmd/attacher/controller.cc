@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/attacher/controller.h"
+
+#include <utility>
+
+#include "cmd/attacher/csi_handler.h"
+#include "cmd/attacher/event_filter.h"
+#include "cmd/attacher/patches.h"
+#include "cmd/attacher/trivial_handler.h"
+#include "lib/async/scope.h"
+
+namespace csinative::attacher {
+namespace {
+
+kube::WorkQueue::Options QueueOptions(const char* name, const AttachConfig& config,
+                                      metrics::WorkQueueMetrics* metrics) {
+  return {
+      .name = name,
+      .limiter = std::make_shared<kube::ExponentialLimiter>(config.retry_start, config.retry_max),
+      .metrics = metrics};
+}
+
+}  // namespace
+
+AttachController::AttachController(Deps deps)
+    : deps_(std::move(deps)),
+      finalizer_(FinalizerOf(deps_.features.name)),
+      caches_(*deps_.loop, *deps_.random, *deps_.client, deps_.log,
+              {.driver = deps_.features.name,
+               .resync = deps_.config.resync,
+               .watch_volumes = deps_.features.publish_unpublish_volume}),
+      handler_(ChooseHandler()),
+      queue_metrics_(*deps_.registry),
+      attachment_queue_(*deps_.loop,
+                        QueueOptions("csi-attacher-va", deps_.config, &queue_metrics_)),
+      volume_queue_(*deps_.loop, QueueOptions("csi-attacher-pv", deps_.config, &queue_metrics_)) {
+  FeedQueues();
+}
+
+std::unique_ptr<Handler> AttachController::ChooseHandler() {
+  if (!deps_.features.publish_unpublish_volume) {
+    return std::make_unique<TrivialHandler>(*deps_.client, caches_, deps_.log);
+  }
+  return std::make_unique<CsiHandler>(CsiHandler::Deps{
+      deps_.loop, deps_.client, deps_.channel, &caches_, deps_.log, deps_.features, deps_.config});
+}
+
+void AttachController::FeedQueues() {
+  // Upstream queues attachments of all drivers and drops foreign ones in the worker.
+  caches_.attachments().AddHandler(
+      {.on_add =
+           [this](const storage::VolumeAttachment& attachment, kube::AddKind) {
+             if (IsOurs(attachment)) attachment_queue_.Add(attachment.metadata().name());
+           },
+       .on_update =
+           [this](const storage::VolumeAttachment& old_attachment,
+                  const storage::VolumeAttachment& attachment) {
+             if (IsOurs(attachment) && NeedsSync(old_attachment, attachment)) {
+               attachment_queue_.Add(attachment.metadata().name());
+             }
+           },
+       .on_delete =
+           [this](const storage::VolumeAttachment& attachment) {
+             attachment_queue_.Forget(attachment.metadata().name());
+             const auto& source = attachment.spec().source();
+             if (caches_.volumes() == nullptr || !source.has_persistentvolumename()) return;
+             // A foreign attachment too may have been what kept the finalizer.
+             if (const auto volume = caches_.Volume(source.persistentvolumename())) {
+               OnVolume(*volume);
+             }
+           }});
+  if (auto* volumes = caches_.volumes()) {
+    volumes->AddHandler(
+        {.on_add = [this](const core::PersistentVolume& volume,
+                          kube::AddKind) { OnVolume(volume); },
+         .on_update = [this](const core::PersistentVolume&,
+                             const core::PersistentVolume& volume) { OnVolume(volume); },
+         .on_delete =
+             [this](const core::PersistentVolume& volume) {
+               volume_queue_.Forget(volume.metadata().name());
+             }});
+  }
+}
+
+void AttachController::OnVolume(const core::PersistentVolume& volume) {
+  if (NeedsSync(volume, finalizer_, deps_.features.name)) {
+    volume_queue_.Add(volume.metadata().name());
+  }
+}
+
+async::Task<Status> AttachController::SyncAttachment(std::string name) {
+  // What is still queued when the process ends is dropped (attacher 5.3).
+  CSI_CO_RETURN_IF_ERROR(co_await async::CancellationStatus());
+  auto attachment = caches_.Attachment(name);
+  if (!attachment || !IsOurs(*attachment)) co_return Status();
+  co_return co_await handler_->SyncAttachment(*std::move(attachment));
+}
+
+async::Task<Status> AttachController::SyncVolume(std::string name) {
+  CSI_CO_RETURN_IF_ERROR(co_await async::CancellationStatus());
+  auto volume = caches_.Volume(name);
+  if (!volume) co_return Status();
+  co_return co_await handler_->SyncVolume(*std::move(volume));
+}
+
+async::Task<void> AttachController::Run() {
+  const async::TaskContext context = co_await async::CurrentContext();
+  async::Scope scope(*deps_.loop, context.cancel);
+  deps_.log.Info("Starting CSI attacher");
+  caches_.Start(&scope);
+  Status synced = co_await caches_.WaitForSync();
+  if (synced.ok()) {
+    scope.Spawn(kube::RunWorkers(&attachment_queue_, deps_.config.worker_threads,
+                                 [this](std::string name) { return SyncAttachment(name); }));
+    scope.Spawn(kube::RunWorkers(&volume_queue_, deps_.config.worker_threads,
+                                 [this](std::string name) { return SyncVolume(name); }));
+  }
+  co_await scope.Join();
+}
+
+}  // namespace csinative::attacher

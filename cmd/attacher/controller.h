@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The attaching controllers together: caches, queues, workers, and what feeds what (attacher 6).
+// Loop only.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cmd/attacher/caches.h"
+#include "cmd/attacher/config.h"
+#include "cmd/attacher/driver_features.h"
+#include "cmd/attacher/handler.h"
+#include "lib/async/task.h"
+#include "lib/base/random.h"
+#include "lib/kube/client.h"
+#include "lib/kube/work_queue.h"
+#include "lib/log/logger.h"
+#include "lib/metrics/registry.h"
+#include "lib/metrics/workqueue_metrics.h"
+#include "lib/rpc/channel.h"
+
+namespace csinative::attacher {
+
+class AttachController {
+ public:
+  // Borrowed parts outlive the controller.
+  struct Deps {
+    async::EventLoop* loop;
+    Random* random;
+    kube::Client* client;
+    rpc::Channel* channel;
+    metrics::Registry* registry;
+    log::Logger log;
+    DriverFeatures features;
+    AttachConfig config;
+  };
+  explicit AttachController(Deps deps);
+
+  // Until cancelled; everything that was started has ended when it returns.
+  async::Task<void> Run();
+
+  // For tests and /debug.
+  const Caches& caches() const { return caches_; }
+
+ private:
+  std::unique_ptr<Handler> ChooseHandler();
+  void FeedQueues();
+  bool IsOurs(const storage::VolumeAttachment& attachment) const {
+    return attachment.spec().attacher() == deps_.features.name;
+  }
+  void OnVolume(const core::PersistentVolume& volume);
+  async::Task<Status> SyncAttachment(std::string name);
+  async::Task<Status> SyncVolume(std::string name);
+
+  const Deps deps_;
+  const std::string finalizer_;
+  Caches caches_;
+  std::unique_ptr<Handler> handler_;
+  metrics::WorkQueueMetrics queue_metrics_;
+  kube::WorkQueue attachment_queue_;
+  kube::WorkQueue volume_queue_;
+};
+
+}  // namespace csinative::attacher

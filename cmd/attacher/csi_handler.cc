@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/attacher/csi_handler.h"
+
+#include "cmd/attacher/event_filter.h"
+#include "cmd/attacher/requests.h"
+#include "cmd/attacher/secrets.h"
+#include "lib/async/timeout.h"
+#include "lib/base/strings.h"
+#include "lib/csi/calls.h"
+#include "lib/kube/errors.h"
+
+namespace csinative::attacher {
+
+using ::csi::v1::ControllerPublishVolumeRequest;
+using ::csi::v1::ControllerUnpublishVolumeRequest;
+
+async::Task<Status> CsiHandler::SyncAttachment(Attachment attachment) {
+  if (attachment.metadata().has_deletiontimestamp()) {
+    co_return co_await Detach(std::move(attachment));
+  }
+  co_return co_await Attach(std::move(attachment));
+}
+
+std::optional<storage::VolumeAttachment> CsiHandler::Current(const Attachment& attachment) const {
+  auto current = deps_.caches->Attachment(attachment.metadata().name());
+  if (current && current->metadata().uid() != attachment.metadata().uid()) current.reset();
+  return current;
+}
+
+async::Task<Result<storage::VolumeAttachment>> CsiHandler::PatchAttachment(
+    std::string name, std::string body, std::string subresource) {
+  auto patched = co_await deps_.client->Patch<Attachment>(
+      {"", std::move(name)}, kube::PatchType::kMerge, std::move(body), std::move(subresource));
+  if (patched.ok()) deps_.caches->Remember(*patched);
+  co_return std::move(patched);
+}
+
+// --- attach --------------------------------------------------------------------------------------
+
+async::Task<Status> CsiHandler::Attach(Attachment attachment) {
+  const std::string name = attachment.metadata().name();
+  if (attachment.status().attached()) co_return Status();
+  deps_.log.V(2).Info("Starting attach operation", "VolumeAttachment", name);
+  auto published = co_await Publish(attachment);
+  if (!published.ok()) {
+    co_return co_await Report(std::move(attachment), OperationError::Kind::kAttach,
+                              published.status());
+  }
+  const std::optional<Attachment> current = Current(attachment);
+  if (!current) co_return Status();
+  // A failure is not told: the next pass publishes again and finds the same.
+  auto marked =
+      co_await PatchAttachment(name, MarkAttached(current->status(), *published), "status");
+  if (!marked.ok()) {
+    deps_.log.V(2).Info("Failed to mark as attached", "VolumeAttachment", name, "err",
+                        marked.status());
+    co_return marked.status();
+  }
+  deps_.log.V(2).Info("Attached", "VolumeAttachment", name);
+  co_return Status();
+}
+
+async::Task<Result<PublishContext>> CsiHandler::Publish(Attachment attachment) {
+  auto spec = co_await SpecToAttach(attachment.spec().source());
+  if (!spec.ok()) co_return spec.status();
+  auto request = PublishRequest(*spec, deps_.config.default_fs_type, deps_.features);
+  if (!request.ok()) co_return request.status();
+  auto secrets = co_await ReadPublishSecret(deps_.client, *std::move(spec));
+  if (!secrets.ok()) co_return secrets.status();
+  FillSecrets(*secrets, request->mutable_secrets());
+  CSI_CO_ASSIGN_OR_RETURN(*request->mutable_node_id(),
+                          NodeIdOf(attachment, deps_.caches->CsiNode(attachment.spec().nodename()),
+                                   deps_.features.name, RecordedNodeId::kIgnore));
+  CSI_CO_RETURN_IF_ERROR(co_await Prepare(attachment, request->node_id()));
+  auto response = co_await async::WithTimeout(
+      deps_.config.call_timeout,
+      csi::Call<ControllerPublishVolumeRequest>(*deps_.channel, *std::move(request)));
+  if (!response.ok()) co_return response.status();
+  const auto& context = response->publish_context();
+  co_return PublishContext(context.begin(), context.end());
+}
+
+async::Task<Result<core::PersistentVolumeSpec>> CsiHandler::SpecToAttach(
+    storage::VolumeAttachmentSource source) {
+  CSI_CO_RETURN_IF_ERROR(CheckSource(source));
+  if (source.has_inlinevolumespec()) co_return InlineSpecOf(source);
+  const std::string& name = source.persistentvolumename();
+  const std::optional<core::PersistentVolume> volume = deps_.caches->Volume(name);
+  if (!volume) co_return kube::CacheNotFound("persistentvolume", name);
+  if (volume->metadata().has_deletiontimestamp()) {
+    co_return FailedPreconditionError(
+        StrCat("PersistentVolume \"", name, "\" is marked for deletion"));
+  }
+  if (HasFinalizer(volume->metadata(), finalizer_)) co_return CsiSpecOf(*volume);
+  auto patched = co_await deps_.client->Patch<core::PersistentVolume>(
+      {"", name}, kube::PatchType::kJson, AddVolumeFinalizer(volume->metadata(), finalizer_));
+  if (!patched.ok()) {
+    co_return patched.status().WithContext("could not add PersistentVolume finalizer");
+  }
+  deps_.caches->Remember(*patched);
+  co_return CsiSpecOf(*patched);
+}
+
+async::Task<Status> CsiHandler::Prepare(Attachment attachment, std::string node_id) {
+  const std::optional<Attachment> current = Current(attachment);
+  if (!current) {
+    co_return kube::CacheNotFound("volumeattachment", attachment.metadata().name());
+  }
+  std::optional<std::string> body = PrepareAttachment(current->metadata(), finalizer_, node_id);
+  if (!body) co_return Status();
+  auto patched = co_await PatchAttachment(attachment.metadata().name(), *std::move(body), "");
+  co_return patched.ok() ? Status()
+                         : patched.status().WithContext("could not save VolumeAttachment");
+}
+
+// --- detach --------------------------------------------------------------------------------------
+
+async::Task<Status> CsiHandler::Detach(Attachment attachment) {
+  const std::string name = attachment.metadata().name();
+  // Without the finalizer it counts as detached, whatever the status says: unpublish was done, or
+  // publish never tried.
+  if (!HasFinalizer(attachment.metadata(), finalizer_)) co_return Status();
+  deps_.log.V(2).Info("Starting detach operation", "VolumeAttachment", name);
+  Status detached = co_await Unpublish(attachment);
+  if (detached.ok()) {
+    detached = co_await MarkAsDetached(attachment);
+    if (!detached.ok()) detached = detached.WithContext("could not mark as detached");
+  }
+  if (!detached.ok()) {
+    co_return co_await Report(std::move(attachment), OperationError::Kind::kDetach,
+                              std::move(detached));
+  }
+  deps_.log.V(2).Info("Detached", "VolumeAttachment", name);
+  co_return Status();
+}
+
+async::Task<Status> CsiHandler::Unpublish(Attachment attachment) {
+  auto spec = SpecToDetach(attachment.spec().source());
+  if (!spec.ok()) co_return spec.status();
+  ControllerUnpublishVolumeRequest request = UnpublishRequest(*spec);
+  auto secrets = co_await ReadPublishSecret(deps_.client, *std::move(spec));
+  if (!secrets.ok()) co_return secrets.status();
+  FillSecrets(*secrets, request.mutable_secrets());
+  CSI_CO_ASSIGN_OR_RETURN(*request.mutable_node_id(),
+                          NodeIdOf(attachment, deps_.caches->CsiNode(attachment.spec().nodename()),
+                                   deps_.features.name, RecordedNodeId::kUse));
+  auto response = co_await async::WithTimeout(
+      deps_.config.call_timeout,
+      csi::Call<ControllerUnpublishVolumeRequest>(*deps_.channel, std::move(request)));
+  co_return response.ok() ? Status() : response.status();
+}
+
+Result<core::PersistentVolumeSpec> CsiHandler::SpecToDetach(
+    const storage::VolumeAttachmentSource& source) const {
+  CSI_RETURN_IF_ERROR(CheckSource(source));
+  if (source.has_inlinevolumespec()) return InlineSpecOf(source);
+  const auto volume = deps_.caches->Volume(source.persistentvolumename());
+  if (!volume) return kube::CacheNotFound("persistentvolume", source.persistentvolumename());
+  return CsiSpecOf(*volume);
+}
+
+async::Task<Status> CsiHandler::MarkAsDetached(Attachment attachment) {
+  const std::string name = attachment.metadata().name();
+  std::optional<Attachment> current = Current(attachment);
+  if (!current) co_return Status();
+  const bool held = HasFinalizer(current->metadata(), finalizer_);
+  if (!held && !current->status().attached()) co_return Status();
+  if (held) {
+    // First the finalizer: should the second write get lost, unpublish is not repeated.
+    auto released = co_await PatchAttachment(
+        name, RemoveAttachmentFinalizer(current->metadata(), finalizer_), "");
+    if (!released.ok()) co_return released.status();
+    current = *std::move(released);
+  }
+  auto marked = co_await PatchAttachment(name, MarkDetached(current->status()), "status");
+  // Mostly the object went with its last finalizer.
+  if (!marked.ok() && !kube::IsNotFound(marked.status())) co_return marked.status();
+  co_return Status();
+}
+
+async::Task<Status> CsiHandler::Report(Attachment attachment, OperationError::Kind kind,
+                                       Status failure) {
+  // The process is ending: nobody failed.
+  if (Status running = co_await async::CancellationStatus(); !running.ok()) co_return running;
+  const std::string name = attachment.metadata().name();
+  const bool attach = kind == OperationError::Kind::kAttach;
+  deps_.log.V(2).Info("Error processing", "VolumeAttachment", name, "err",
+                      failure.WithContext(attach ? "failed to attach" : "failed to detach"));
+  const std::optional<Attachment> current = Current(attachment);
+  if (!current) co_return failure;
+  OperationError error{kind, failure.message(), deps_.clock->WallNow(), std::nullopt};
+  if (attach && deps_.config.error_codes == ErrorCodes::kSave && failure.rpc_error() != nullptr) {
+    error.code = failure.rpc_error()->grpc_code;
+  }
+  auto saved = co_await PatchAttachment(name, SaveError(current->status(), error), "status");
+  if (!saved.ok()) {
+    deps_.log.Error(saved.status(), "Failed to save the error to the attachment",
+                    "VolumeAttachment", name);
+  }
+  co_return failure;
+}
+
+// --- volumes -------------------------------------------------------------------------------------
+
+async::Task<Status> CsiHandler::SyncVolume(core::PersistentVolume volume) {
+  const std::string name = volume.metadata().name();
+  if (!NeedsSync(volume, finalizer_, deps_.features.name)) co_return Status();
+  // The end of the last attachment queues the volume again. No attachment can follow: attach
+  // refuses volumes that are going away.
+  if (deps_.caches->HasAttachmentOf(name)) co_return Status();
+  auto body = RemoveVolumeFinalizer(volume.metadata(), finalizer_);
+  if (!body.ok()) co_return body.status();
+  auto patched = co_await deps_.client->Patch<core::PersistentVolume>(
+      {"", name}, kube::PatchType::kJson, *std::move(body));
+  if (!patched.ok()) {
+    if (kube::IsNotFound(patched.status())) co_return Status();
+    deps_.log.Error(patched.status(), "Failed to remove the finalizer", "PersistentVolume", name);
+    co_return patched.status();
+  }
+  deps_.caches->Remember(*std::move(patched));
+  deps_.log.V(2).Info("Removed the finalizer", "PersistentVolume", name);
+  co_return Status();
+}
+
+}  // namespace csinative::attacher

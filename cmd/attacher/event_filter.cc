@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/attacher/event_filter.h"
+
+#include "apis/core/v1/maps.h"
+#include "apis/core/v1/well_known.h"
+#include "cmd/attacher/patches.h"
+
+namespace csinative::attacher {
+namespace {
+
+bool HasError(const storage::VolumeAttachment& attachment) {
+  return attachment.status().has_attacherror() || attachment.status().has_detacherror();
+}
+
+// What has to differ. managedFields are not even in the message.
+std::string Essence(storage::VolumeAttachment attachment) {
+  attachment.mutable_metadata()->clear_resourceversion();
+  storage::VolumeAttachmentStatus* status = attachment.mutable_status();
+  status->clear_attacherror();
+  status->clear_detacherror();
+  status->set_attached(status->attached());
+  return attachment.SerializePartialAsString();
+}
+
+}  // namespace
+
+bool NeedsSync(const storage::VolumeAttachment& old_attachment,
+               const storage::VolumeAttachment& attachment) {
+  // A resync: failing attachments are tried again at once.
+  if (old_attachment.metadata().resourceversion() == attachment.metadata().resourceversion()) {
+    return true;
+  }
+  if (!HasError(old_attachment) && !HasError(attachment)) return true;
+  return Essence(old_attachment) != Essence(attachment);
+}
+
+bool NeedsSync(const core::PersistentVolume& volume, std::string_view finalizer,
+               std::string_view driver) {
+  if (!HasFinalizer(volume.metadata(), finalizer)) return false;
+  if (volume.metadata().has_deletiontimestamp()) return true;
+  return IsMigratable(volume.spec()) && !IsMigratedTo(volume, driver);
+}
+
+bool IsMigratable(const core::PersistentVolumeSpec& spec) {
+  const core::PersistentVolumeSource& source = spec.persistentvolumesource();
+  return source.has_gcepersistentdisk() || source.has_awselasticblockstore() ||
+         source.has_cinder() || source.has_azuredisk() || source.has_azurefile() ||
+         source.has_vspherevolume() || source.has_portworxvolume();
+}
+
+bool IsMigratedTo(const core::PersistentVolume& volume, std::string_view driver) {
+  const std::string* to = apis::GetEntry(volume.metadata().annotations(), apis::kAnnMigratedTo);
+  return to != nullptr && *to == driver;
+}
+
+}  // namespace csinative::attacher

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which events are worth a sync (attacher 6.1, 6.2). Pure functions; any thread.
+#pragma once
+
+#include <string_view>
+
+#include "apis/core/v1/volume.pb.h"
+#include "apis/namespaces.h"
+#include "apis/storage/v1/storage.pb.h"
+
+namespace csinative::attacher {
+
+// False for an update that only records an error: it is our own, and must not defeat the back-off.
+bool NeedsSync(const storage::VolumeAttachment& old_attachment,
+               const storage::VolumeAttachment& attachment);
+
+// Whether this driver may have to take its finalizer off: the volume is going away, or its
+// migration was taken back.
+bool NeedsSync(const core::PersistentVolume& volume, std::string_view finalizer,
+               std::string_view driver);
+
+// An in-tree volume that a CSI driver could take over.
+bool IsMigratable(const core::PersistentVolumeSpec& spec);
+// ... and that this driver has taken over.
+bool IsMigratedTo(const core::PersistentVolume& volume, std::string_view driver);
+
+}  // namespace csinative::attacher

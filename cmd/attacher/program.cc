@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/attacher/program.h"
+
+#include <utility>
+
+#include "cmd/attacher/startup.h"
+#include "lib/async/timeout.h"
+#include "lib/base/go_quote.h"
+#include "lib/base/strings.h"
+#include "lib/csi/identity.h"
+#include "lib/kube/config.h"
+#include "lib/metrics/process_collector.h"
+#include "lib/serve/endpoints.h"
+#include "lib/sidecar/driver.h"
+
+namespace csinative::attacher {
+namespace {
+
+// external-attacher, csiTimeout: the limit of GetPluginInfo, whatever --timeout says.
+constexpr Duration kNameTimeout = std::chrono::seconds(1);
+
+}  // namespace
+
+async::Task<int> Program::Run() {
+  if (!ConnectToApi()) co_return 1;
+  const bool driver = co_await ConnectToDriver();
+  if (!driver) co_return 1;
+  if (!Serve()) co_return 1;
+  const bool asked = co_await AskDriver();
+  if (!asked) co_return 1;
+  if (!PrepareElection()) co_return 1;
+  BuildController();
+  if (election_) {
+    co_await election_->Run([this] { return Lead(); });
+    co_return 1;
+  }
+  co_await Lead();
+  co_return 0;
+}
+
+bool Program::Fail(const Status& status, std::string text) {
+  process_.log().Error(status, text);
+  process_.Exit(1);
+  return false;
+}
+
+bool Program::ConnectToApi() {
+  kube::ConfigSources sources;
+  sources.kubeconfig = options_.common.kubeconfig;
+  auto api = sidecar::ConnectApi(process_, sources);
+  if (!api.ok()) return Fail(api.status(), "Failed to create the API client's configuration");
+  if (options_.worker_threads == 0) {
+    process_.log().Error(nullptr, "Option --worker-threads must be greater than zero");
+    process_.Exit(1);
+    return false;
+  }
+  api_ = *std::move(api);
+  auto client = api_->NewClient(options_.common.kube_api_qps, options_.common.kube_api_burst);
+  if (!client.ok()) return Fail(client.status(), "Failed to create the API client");
+  client_ = *std::move(client);
+  return true;
+}
+
+async::Task<bool> Program::ConnectToDriver() {
+  operations_ = std::make_shared<metrics::CsiOperations>(process_.metrics());
+  auto connected =
+      co_await sidecar::ConnectDriver(&process_, options_.common.csi_address,
+                                      {.log = process_.log(),
+                                       .operations = operations_,
+                                       .max_log_length = options_.max_grpc_log_length});
+  if (!connected.ok()) {
+    co_return Fail(connected.status(), "Failed to connect to the CSI driver");
+  }
+  channel_ = *std::move(connected);
+  Status ready = co_await csi::WaitUntilReady(*channel_, options_.timeout, process_.log());
+  if (!ready.ok()) co_return Fail(ready, "Failed to probe the CSI driver");
+  auto name = co_await async::WithTimeout(kNameTimeout, csi::GetDriverName(*channel_));
+  if (!name.ok()) co_return Fail(name.status(), "Failed to get the CSI driver name");
+  driver_ = *std::move(name);
+  process_.log().V(2).Info("CSI driver name", "driver", driver_);
+  operations_->SetDriverName(driver_);
+  co_return true;
+}
+
+bool Program::Serve() {
+  const cli::CommonFlags& flags = options_.common;
+  if (flags.listen_address().empty()) return true;
+  metrics::AddProcessCollector(process_.metrics(), process_.loop(), {});
+  auto server = sidecar::Diagnostics::Start(
+      process_, {.address = flags.listen_address(), .metrics_path = flags.metrics_path});
+  if (!server.ok()) {
+    process_.log().Error(server.status(), "Failed to start the HTTP server", "address",
+                         flags.listen_address(), "path", flags.metrics_path);
+    process_.Exit(1);
+    return false;
+  }
+  server_ = *std::move(server);
+  process_.log().Info("ServeMux listening", "address", flags.listen_address());
+  return true;
+}
+
+async::Task<bool> Program::AskDriver() {
+  auto features = co_await ReadDriverFeatures(channel_.get(), driver_);
+  if (!features.ok()) {
+    co_return Fail(features.status(), "Failed to get the CSI driver's capabilities");
+  }
+  features_ = *std::move(features);
+  if (!features_.publish_unpublish_volume) {
+    process_.log().V(2).Info(
+        "CSI driver does not support ControllerPublishVolume, using the trivial handler");
+    co_return true;
+  }
+  process_.log().V(2).Info("CSI driver supports ControllerPublishVolume, using the CSI handler");
+  if (features_.lists_published_nodes) {
+    process_.log().Warningf(
+        "The driver lists the nodes of its volumes, but this build does not compare attachments "
+        "with that list yet: --reconcile-sync and --max-entries have no effect");
+  }
+  co_return true;
+}
+
+bool Program::PrepareElection() {
+  const cli::CommonFlags& flags = options_.common;
+  if (!flags.leader_election) return true;
+  // A rate limit of its own, so that renewals never wait behind the controllers.
+  auto client = api_->NewClient(flags.kube_api_qps, flags.kube_api_burst);
+  if (!client.ok()) return Fail(client.status(), "Failed to create the leader election client");
+  election_client_ = *std::move(client);
+  sidecar::ElectionOptions election = sidecar::ElectionFromFlags(
+      process_, flags, StrCat("external-attacher-leader-", features_.name));
+  election.release_on_exit = gates_.Enabled(cli::gate::kReleaseLeaderElectionOnExit);
+  election_ = std::make_unique<sidecar::Election>(process_, *election_client_, std::move(election));
+  if (server_ && !flags.http_endpoint.empty()) {
+    Status added =
+        serve::HandleLeaderElectionHealth(server_->mux(), [this] { return election_->Health(); });
+    if (!added.ok()) process_.Panic(added.message());
+  }
+  return true;
+}
+
+void Program::BuildController() {
+  AttachController::Deps deps;
+  deps.loop = &process_.loop();
+  deps.random = &process_.random();
+  deps.client = client_.get();
+  deps.channel = channel_.get();
+  deps.registry = &process_.metrics();
+  deps.log = process_.log();
+  deps.features = features_;
+  deps.config = options_.ToConfig(gates_);
+  controller_ = std::make_unique<AttachController>(std::move(deps));
+}
+
+async::Task<void> Program::Lead() { co_await controller_->Run(); }
+
+}  // namespace csinative::attacher

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the driver is asked, from attachment, volume and node (attacher 8). Pure functions; any
+// thread.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "apis/core/v1/volume.pb.h"
+#include "apis/namespaces.h"
+#include "apis/storage/v1/storage.pb.h"
+#include "cmd/attacher/driver_features.h"
+#include "lib/base/result.h"
+#include "proto/csi/v1/csi.pb.h"
+
+namespace csinative::attacher {
+
+// The CSI volume of a persistent volume. Fails for other kinds, and for in-tree volumes: their
+// translation (attacher 12) is not part of this build.
+Result<core::PersistentVolumeSpec> CsiSpecOf(const core::PersistentVolume& volume);
+// The volume inside an attachment that names no object.
+Result<core::PersistentVolumeSpec> InlineSpecOf(const storage::VolumeAttachmentSource& source);
+
+// An attachment names an object or holds a volume, exactly one of both.
+Status CheckSource(const storage::VolumeAttachmentSource& source);
+
+Result<::csi::v1::VolumeCapability> CapabilityOf(const core::PersistentVolumeSpec& spec,
+                                                 const std::string& default_fs_type,
+                                                 const DriverFeatures& features);
+
+// Without node id and secrets. REQUIRES for both: a CSI source.
+Result<::csi::v1::ControllerPublishVolumeRequest> PublishRequest(
+    const core::PersistentVolumeSpec& spec, const std::string& default_fs_type,
+    const DriverFeatures& features);
+::csi::v1::ControllerUnpublishVolumeRequest UnpublishRequest(
+    const core::PersistentVolumeSpec& spec);
+
+// The driver's id of the attachment's node: as the node registered it; for a detach also as the
+// attachment recorded it, when the node does not say.
+enum class RecordedNodeId { kIgnore, kUse };
+Result<std::string> NodeIdOf(const storage::VolumeAttachment& attachment,
+                             const std::optional<storage::CSINode>& node, const std::string& driver,
+                             RecordedNodeId recorded);
+
+}  // namespace csinative::attacher

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/attacher/event_filter.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "apis/core/v1/maps.h"
+
+namespace csinative::attacher {
+namespace {
+
+// attacher 15.5
+storage::VolumeAttachment Base() {
+  storage::VolumeAttachment va;
+  va.mutable_metadata()->set_resourceversion("1");
+  va.mutable_spec()->set_attacher("1");
+  va.mutable_status()->mutable_attacherror()->set_message("mock error1");
+  va.mutable_status()->mutable_detacherror()->set_message("mock error1");
+  return va;
+}
+
+struct UpdateRow {
+  std::string name;
+  std::function<void(storage::VolumeAttachment* old_va, storage::VolumeAttachment* va)> change;
+  bool enqueue;
+};
+
+class UpdateFilterTest : public ::testing::TestWithParam<UpdateRow> {};
+
+TEST_P(UpdateFilterTest, DecidesAsTheOracle) {
+  storage::VolumeAttachment old_va = Base();
+  storage::VolumeAttachment va = Base();
+  va.mutable_metadata()->set_resourceversion("2");
+  GetParam().change(&old_va, &va);
+  EXPECT_EQ(NeedsSync(old_va, va), GetParam().enqueue);
+}
+
+using Va = storage::VolumeAttachment;
+INSTANTIATE_TEST_SUITE_P(
+    Rows, UpdateFilterTest,
+    ::testing::Values(
+        UpdateRow{"resync", [](Va*, Va* va) { va->mutable_metadata()->set_resourceversion("1"); },
+                  true},
+        UpdateRow{"attacher_changed", [](Va*, Va* va) { va->mutable_spec()->set_attacher("2"); },
+                  true},
+        UpdateRow{"annotation_added",
+                  [](Va*, Va* va) {
+                    apis::SetEntry(va->mutable_metadata()->mutable_annotations(), "k", "v");
+                  },
+                  true},
+        UpdateRow{"attach_error_changed",
+                  [](Va*, Va* va) {
+                    va->mutable_status()->mutable_attacherror()->set_message("mock error2");
+                  },
+                  false},
+        UpdateRow{"detach_error_changed",
+                  [](Va*, Va* va) {
+                    va->mutable_status()->mutable_detacherror()->set_message("mock error2");
+                  },
+                  false},
+        UpdateRow{"errors_appeared", [](Va* old_va, Va*) { old_va->clear_status(); }, false},
+        UpdateRow{"detach_error_appeared",
+                  [](Va* old_va, Va*) { old_va->mutable_status()->clear_detacherror(); }, false},
+        UpdateRow{"only_the_version_changed", [](Va*, Va*) {}, false},
+        UpdateRow{"attached_changed", [](Va*, Va* va) { va->mutable_status()->set_attached(true); },
+                  true},
+        UpdateRow{"no_errors_at_all",
+                  [](Va* old_va, Va* va) {
+                    old_va->clear_status();
+                    va->clear_status();
+                  },
+                  true}),
+    [](const auto& info) { return info.param.name; });
+
+// attacher 15.3, "PV event filter"
+constexpr char kDriver[] = "pd.csi.storage.gke.io";
+constexpr char kFinalizer[] = "external-attacher/pd-csi-storage-gke-io";
+
+struct VolumeRow {
+  std::string name;
+  bool finalizer = true;
+  bool going = false;
+  bool in_tree = false;
+  std::string migrated_to = "";
+  bool relevant = false;
+};
+
+class VolumeFilterTest : public ::testing::TestWithParam<VolumeRow> {};
+
+TEST_P(VolumeFilterTest, DecidesAsTheOracle) {
+  const VolumeRow& row = GetParam();
+  core::PersistentVolume volume;
+  if (row.finalizer) volume.mutable_metadata()->add_finalizers(kFinalizer);
+  if (row.going) volume.mutable_metadata()->mutable_deletiontimestamp()->set_seconds(1);
+  if (row.in_tree) {
+    volume.mutable_spec()->mutable_persistentvolumesource()->mutable_gcepersistentdisk();
+  }
+  if (!row.migrated_to.empty()) {
+    apis::SetEntry(volume.mutable_metadata()->mutable_annotations(), "pv.kubernetes.io/migrated-to",
+                   row.migrated_to);
+  }
+  EXPECT_EQ(NeedsSync(volume, kFinalizer, kDriver), row.relevant);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, VolumeFilterTest,
+    ::testing::Values(
+        VolumeRow{.name = "empty", .finalizer = false}, VolumeRow{.name = "live"},
+        VolumeRow{.name = "going", .going = true, .relevant = true},
+        VolumeRow{.name = "going_without_finalizer", .finalizer = false, .going = true},
+        VolumeRow{.name = "in_tree", .in_tree = true, .relevant = true},
+        VolumeRow{.name = "in_tree_of_another_driver",
+                  .in_tree = true,
+                  .migrated_to = "other",
+                  .relevant = true},
+        VolumeRow{.name = "in_tree_migrated", .in_tree = true, .migrated_to = kDriver}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace csinative::attacher

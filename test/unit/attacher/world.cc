@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/unit/attacher/world.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "lib/base/json_string.h"
+#include "lib/base/strings.h"
+
+namespace csinative::attacher {
+namespace {
+
+std::unique_ptr<kube::Client> NewClient(async::EventLoop& loop, Random& random,
+                                        kube::ApiTransport& transport) {
+  kube::ClientOptions options;
+  options.user_agent = "test";
+  options.qps = -1;
+  auto client = kube::Client::Create(loop, random, transport, log::Logger(), options);
+  return *std::move(client);
+}
+
+std::string JsonList(const std::vector<std::string>& items) {
+  std::vector<std::string> quoted;
+  for (const std::string& item : items) quoted.push_back(JsonString(item));
+  return StrCat("[", Join(quoted, ","), "]");
+}
+
+// " name{k=v,…}", sorted; nothing when empty.
+std::string MapText(const char* name, const google::protobuf::Map<std::string, std::string>& map) {
+  if (map.empty()) return "";
+  std::vector<std::string> entries;
+  for (const auto& [key, value] : std::map<std::string, std::string>(map.begin(), map.end())) {
+    entries.push_back(StrCat(key, "=", value));
+  }
+  return StrCat(" ", name, "{", Join(entries, ","), "}");
+}
+
+std::string CallText(const std::string& method, const google::protobuf::Message& message) {
+  if (method == kPublish) {
+    const auto& request = static_cast<const ::csi::v1::ControllerPublishVolumeRequest&>(message);
+    return StrCat(
+        "PUB ", request.volume_id(), " ", request.node_id(), request.readonly() ? " readonly" : "",
+        MapText("context", request.volume_context()), MapText("secrets", request.secrets()));
+  }
+  if (method == kUnpublish) {
+    const auto& request = static_cast<const ::csi::v1::ControllerUnpublishVolumeRequest&>(message);
+    return StrCat("UNPUB ", request.volume_id(), " ", request.node_id(),
+                  MapText("secrets", request.secrets()));
+  }
+  return method;
+}
+
+// The path behind group, version and namespace.
+std::string Place(std::string_view target) {
+  for (std::string_view prefix :
+       {"/api/v1/namespaces/default/", "/api/v1/", "/apis/storage.k8s.io/v1/"}) {
+    if (target.starts_with(prefix)) return std::string(target.substr(prefix.size()));
+  }
+  return std::string(target);
+}
+
+bool IsCollection(const std::string& place) {
+  return place.substr(0, place.find('?')).find('/') == std::string::npos;
+}
+
+}  // namespace
+
+AttachmentSpec AttachedBefore() {
+  return {.finalizers = {kFinalizer}, .node_id = "nodeID1", .attached = true};
+}
+
+async::Task<Status> World::TracedChannel::Call(std::string method,
+                                               const google::protobuf::Message& request,
+                                               google::protobuf::Message* response) {
+  world_.calls_.push_back({world_.api_.log().size(), CallText(method, request)});
+  return world_.driver_.Call(std::move(method), request, response);
+}
+
+World::World()
+    : client_(NewClient(loop_, *random_, transport_)),
+      admin_(NewClient(loop_, *random_, admin_transport_)) {
+  features.name = kDriver;
+  features.publish_unpublish_volume = true;
+  features.publish_readonly = true;
+  config.default_fs_type = "ext4";
+  config.call_timeout = std::chrono::milliseconds(100);
+  driver_.Answer(kPublish, ::csi::v1::ControllerPublishVolumeResponse());
+  driver_.Answer(kUnpublish, ::csi::v1::ControllerUnpublishVolumeResponse());
+  api_.set_fault_hook([this](const apiserver::RequestInfo& request) {
+    apiserver::Fault fault;
+    if (request.verb != "patch" || request.user != "attacher") return fault;
+    std::string place = StrCat(request.resource, "/", request.name);
+    if (!request.subresource.empty()) place += StrCat("/", request.subresource);
+    const auto found = std::find_if(refusals_.begin(), refusals_.end(),
+                                    [&](const Refusal& r) { return r.place == place; });
+    if (found == refusals_.end()) return fault;
+    fault.code = 403;
+    fault.reason = "Forbidden";
+    fault.message = found->message;
+    refusals_.erase(found);
+    return fault;
+  });
+}
+
+World::~World() {
+  if (running_) Stop();
+  Wait(transport_.Close());
+  Wait(admin_transport_.Close());
+}
+
+void World::Start() {
+  AttachController::Deps deps;
+  deps.loop = &loop_;
+  deps.random = random_.get();
+  deps.client = client_.get();
+  deps.channel = &channel_;
+  deps.registry = &registry_;
+  deps.features = features;
+  deps.config = config;
+  controller_ = std::make_unique<AttachController>(std::move(deps));
+  running_ = std::make_unique<async::Scope>(loop_);
+  running_->Spawn(controller_->Run());
+  Settle();
+}
+
+void World::Stop() {
+  Wait(running_->Close());
+  running_.reset();
+  controller_.reset();
+}
+
+void World::Fail(const Status& status) { ADD_FAILURE() << status.message(); }
+
+void World::Add(const std::string& json) {
+  auto created = api_.CreateObject(json);
+  ASSERT_TRUE(created.ok()) << json;
+}
+
+void World::AddVolume(const VolumeSpec& spec) {
+  const std::string source = spec.source.empty()
+                                 ? StrCat(R"("csi":{"driver":)", JsonString(kDriver),
+                                          R"(,"volumeHandle":"handle1")", spec.csi, "}")
+                                 : spec.source;
+  Add(StrCat(R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"pv1",)",
+             R"("finalizers":)", JsonList(spec.finalizers), spec.metadata,
+             R"(},"spec":{"capacity":{"storage":"1Gi"},"accessModes":[)", JsonString(spec.modes),
+             R"(],"persistentVolumeReclaimPolicy":"Delete",)", source, "}}"));
+}
+
+void World::AddAttachment(const AttachmentSpec& spec) {
+  std::string annotations;
+  if (!spec.node_id.empty()) {
+    annotations = StrCat(R"(,"annotations":{"csi.alpha.kubernetes.io/node-id":)",
+                         JsonString(spec.node_id), "}");
+  }
+  Add(StrCat(R"({"apiVersion":"storage.k8s.io/v1","kind":"VolumeAttachment","metadata":{)",
+             R"("name":"va1","finalizers":)", JsonList(spec.finalizers), annotations,
+             R"(},"spec":{"attacher":)", JsonString(spec.attacher),
+             R"(,"nodeName":"node1","source":)", spec.source, "}}"));
+  if (spec.attached) {
+    Merge<storage::VolumeAttachment>("va1", R"({"status":{"attached":true}})", "status");
+  }
+}
+
+void World::AddNode(const std::string& driver, const std::string& node_id) {
+  const std::string drivers = driver.empty()
+                                  ? ""
+                                  : StrCat(R"({"name":)", JsonString(driver), R"(,"nodeID":)",
+                                           JsonString(node_id), R"(,"topologyKeys":[]})");
+  Add(StrCat(R"({"apiVersion":"storage.k8s.io/v1","kind":"CSINode","metadata":{"name":"node1"},)",
+             R"("spec":{"drivers":[)", drivers, "]}}"));
+}
+
+void World::AddSecret(const std::string& name, const std::string& data) {
+  Add(StrCat(R"({"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"default","name":)",
+             JsonString(name), R"(},"data":)", data, "}"));
+}
+
+void World::Forbid(const std::string& place, std::string message) {
+  refusals_.push_back({place, std::move(message)});
+}
+
+std::vector<std::string> World::Trace() const {
+  static const std::regex kTime(R"re("time":"[^"]*")re");
+  std::vector<std::string> out;
+  size_t call = 0;
+  for (size_t i = 0; i <= api_.log().size(); ++i) {
+    for (; call < calls_.size() && calls_[call].requests_before <= i; ++call) {
+      out.push_back(calls_[call].text);
+    }
+    if (i == api_.log().size()) break;
+    const apiserver::LoggedRequest& request = api_.log()[i];
+    const std::string place = Place(request.target);
+    if (request.user != "attacher" || IsCollection(place)) continue;
+    std::string line = StrCat(request.method, " ", place);
+    if (!request.body.empty()) {
+      line += StrCat(" ", std::regex_replace(request.body, kTime, R"("time":"T")"));
+    }
+    if (request.code < 200 || request.code > 299) line += StrCat(" -> ", request.code);
+    out.push_back(std::move(line));
+  }
+  return out;
+}
+
+std::vector<std::string> World::Watched() const {
+  std::set<std::string> out;
+  for (const apiserver::LoggedRequest& request : api_.log()) {
+    const std::string place = Place(request.target);
+    // An open watch has no user in the log yet.
+    if (request.user != "admin" && IsCollection(place)) {
+      out.insert(place.substr(0, place.find('?')));
+    }
+  }
+  return {out.begin(), out.end()};
+}
+
+}  // namespace csinative::attacher
