@@ -20,7 +20,7 @@ ProvisionController::ProvisionController(Deps deps)
       driver_(*deps_.channel, deps_.config.call_timeout),
       queue_metrics_(*deps_.registry),
       metrics_(*deps_.registry),
-      broadcaster_(*deps_.loop, *deps_.random, *deps_.client, deps_.log),
+      broadcaster_(*deps_.loop, *deps_.random, *deps_.event_client, deps_.log),
       component_(StrCat(deps_.names.driver, "_", deps_.host_name, "_", deps_.random->Uuid())),
       recorder_(broadcaster_, component_),
       limiter_(std::make_shared<kube::ExponentialLimiter>(deps_.config.retry_start,

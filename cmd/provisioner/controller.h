@@ -38,6 +38,7 @@ class ProvisionController {
     async::EventLoop* loop;
     Random* random;
     kube::Client* client;
+    kube::Client* event_client;  // with a rate limit of its own: events never delay volumes
     rpc::Channel* channel;
     metrics::Registry* registry;
     log::Logger log;

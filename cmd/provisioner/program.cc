@@ -50,12 +50,15 @@ async::Task<bool> Program::ConnectToApi() {
     co_return false;
   }
   api_ = *std::move(api);
-  auto client = api_->NewClient(options_.common.kube_api_qps, options_.common.kube_api_burst);
-  if (!client.ok()) {
-    process_.Fatal(StrCat("Failed to create client: ", client.status().message()));
-    co_return false;
+  // Differs: upstream sends events through the same limit, so that they hold up the volumes.
+  for (std::unique_ptr<kube::Client>* out : {&client_, &event_client_}) {
+    auto client = api_->NewClient(options_.common.kube_api_qps, options_.common.kube_api_burst);
+    if (!client.ok()) {
+      process_.Fatal(StrCat("Failed to create client: ", client.status().message()));
+      co_return false;
+    }
+    *out = *std::move(client);
   }
-  client_ = *std::move(client);
   if (!gates_.ExplicitlySet(cli::gate::kVolumeAttributesClass)) {
     const bool lacks = co_await LacksAttributesClass(client_.get());
     if (lacks) gates_.SetDefault(cli::gate::kVolumeAttributesClass, false);
@@ -151,6 +154,7 @@ void Program::BuildController() {
   deps.loop = &process_.loop();
   deps.random = &process_.random();
   deps.client = client_.get();
+  deps.event_client = event_client_.get();
   deps.channel = channel_.get();
   deps.registry = &process_.metrics();
   deps.log = process_.log();

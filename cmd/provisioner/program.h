@@ -44,6 +44,7 @@ class Program {
   cli::FeatureGates& gates_;
   std::unique_ptr<sidecar::ApiClients> api_;
   std::unique_ptr<kube::Client> client_;
+  std::unique_ptr<kube::Client> event_client_;
   std::unique_ptr<kube::Client> election_client_;
   std::shared_ptr<metrics::CsiOperations> operations_;
   std::unique_ptr<csi::ObservedChannel> channel_;

@@ -29,10 +29,6 @@ constexpr size_t kSmallBody = 32 * 1024;
 
 Status ParseFailure(const boost::system::error_code& error) {
   if (error == beast::error::header_limit) return HeaderTooLarge();
-  if (error == beast::error::body_limit) {
-    return Status(Code::kResourceExhausted, "http: response body is too large",
-                  TransportError{TransportError::Kind::kOther});
-  }
   return TransportStatus(TransportError::Kind::kOther,
                          StrCat("malformed HTTP response: ", error.message()));
 }
@@ -56,16 +52,14 @@ class Connection {
     if (written.ok() && !body.empty()) written = co_await stream_->Write(std::move(body));
     // A server may refuse a request before it has read all of it: its answer counts.
     if (!written.ok() && written.transport_error() == nullptr) co_return written;
+    body_limit_ = body_limit;
     while (true) {
       parser_ = std::make_unique<Parser>();
       header_bytes_ = 0;
+      header_checked_ = false;
       parser_->eager(true);
       parser_->header_limit(kMaxResponseHeaderBytes);
-      if (body_limit) {
-        parser_->body_limit(*body_limit);
-      } else {
-        parser_->body_limit(boost::none);
-      }
+      parser_->body_limit(kNoLimit);  // see CheckLimits
       parser_->skip(method == "HEAD");
       Status read = co_await ReadHeader();
       if (!read.ok()) co_return written.ok() ? read : written;
@@ -118,11 +112,7 @@ class Connection {
       const size_t used = parser_->put(boost::asio::buffer(input_), error);
       input_.erase(0, used);
       if (error && error != beast::error::need_more) co_return ParseFailure(error);
-      // The parser's limit holds for one call only.
-      header_bytes_ += used;
-      if (!parser_->is_header_done() && header_bytes_ + input_.size() > kMaxResponseHeaderBytes) {
-        co_return HeaderTooLarge();
-      }
+      CSI_CO_RETURN_IF_ERROR(CheckLimits(used));
       if (used > 0) co_return Status();
     }
     Result<std::string> piece = co_await stream_->Read();
@@ -140,8 +130,28 @@ class Connection {
     co_return Status();
   }
 
+  // The parser's own limits do not hold (Boost 1.74): that of the header is for one call, that of
+  // the body is lost when bytes of the body follow the header in one call.
+  Status CheckLimits(size_t parsed) {
+    if (!header_checked_) {
+      header_checked_ = parser_->is_header_done();
+      header_bytes_ += parsed;
+      const size_t body = parser_->get().body().size();
+      const size_t header = header_bytes_ - std::min(header_bytes_, body);
+      const size_t waiting = header_checked_ ? 0 : input_.size();
+      if (header + waiting > kMaxResponseHeaderBytes) return HeaderTooLarge();
+      if (!header_checked_ || !body_limit_) return Status();
+      const auto length = parser_->content_length();
+      if (length && *length > *body_limit_) return BodyTooLarge();
+    }
+    if (body_limit_ && parser_->get().body().size() > *body_limit_) return BodyTooLarge();
+    return Status();
+  }
+
   const std::shared_ptr<Stream> stream_;
   std::unique_ptr<Parser> parser_;
+  std::optional<size_t> body_limit_;
+  bool header_checked_ = false;
   size_t header_bytes_ = 0;  // parsed for the current response while its header lasted
   std::string input_;        // read, not yet parsed
 };

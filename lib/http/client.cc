@@ -17,6 +17,11 @@ Status HeaderTooLarge() {
                                 kMaxResponseHeaderBytes, " bytes; aborted"));
 }
 
+Status BodyTooLarge() {
+  return Status(Code::kResourceExhausted, "http: response body is too large",
+                TransportError{TransportError::Kind::kOther});
+}
+
 Status FinalStatus(Status status) {
   if (!IsDeadlineExceeded(status) || status.transport_error() != nullptr) return status;
   return TransportStatus(TransportError::Kind::kTimeout, status.message());

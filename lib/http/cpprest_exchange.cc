@@ -62,6 +62,8 @@ struct CppRestConnection::State {
 
   // Of the socket that the current request uses. `probe` duplicates a new socket until the header
   // of its first response, to ask for its state: the library does not tell.
+  enum class Socket { kNone, kNew, kPooled };
+  Socket socket = Socket::kNone;
   UniqueFd probe;
   bool handshaken = false;
   std::string verify_failure;
@@ -96,21 +98,23 @@ struct CppRestConnection::State {
   void PrepareSocket(web::http::client::native_handle handle) {
     using TlsStream = boost::asio::ssl::stream<tcp::socket&>;
     SSL* ssl = tls ? static_cast<TlsStream*>(handle)->native_handle() : nullptr;
-    tcp::socket& socket =
+    tcp::socket& native =
         tls ? static_cast<TlsStream*>(handle)->next_layer() : *static_cast<tcp::socket*>(handle);
-    if (socket.is_open()) {
-      pollfd poll_fd = {.fd = socket.native_handle(), .events = POLLIN | POLLRDHUP, .revents = 0};
+    if (native.is_open()) {
+      pollfd poll_fd = {.fd = native.native_handle(), .events = POLLIN | POLLRDHUP, .revents = 0};
       // Anything to read on an idle connection is its end, or an answer to nobody's question.
       if (::poll(&poll_fd, 1, 0) > 0) throw StaleConnection();
+      socket = Socket::kPooled;
       return;
     }
+    socket = Socket::kNew;
     handshaken = false;
     verify_failure.clear();
     UniqueFd fd = NewClientSocket(AF_INET);
     if (!fd.valid()) throw std::system_error(errno, std::generic_category(), "socket");
     SetClientSocketOptions(fd.get());
     probe.reset(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
-    socket.assign(tcp::v4(), fd.release());
+    native.assign(tcp::v4(), fd.release());
     if (ssl != nullptr) {
       const Status status = ExpectServer(ssl, server_name);
       if (!status.ok()) throw std::invalid_argument(status.message());
@@ -121,7 +125,7 @@ struct CppRestConnection::State {
   // trusts common names and cannot say what was wrong.
   void PrepareContext(SSL_CTX* context) {
     CopyClientTls(tls.get(), context);
-    SSL_CTX_set_app_data(context, this);
+    SSL_CTX_set_ex_data(context, ContextIndex(), this);
     SSL_CTX_set_cert_verify_callback(context, Verify, this);
     SSL_CTX_set_info_callback(context, OnTlsEvent);
   }
@@ -143,7 +147,14 @@ struct CppRestConnection::State {
 
   static void OnTlsEvent(const SSL* ssl, int where, int) {
     if ((where & SSL_CB_HANDSHAKE_DONE) == 0) return;
-    static_cast<State*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)))->handshaken = true;
+    auto* state = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), ContextIndex());
+    static_cast<State*>(state)->handshaken = true;
+  }
+
+  // Where a context keeps its State; the application data is asio's.
+  static int ContextIndex() {
+    static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+    return index;
   }
 
   bool connected() const {
@@ -151,6 +162,12 @@ struct CppRestConnection::State {
     socklen_t size = sizeof(info);
     return ::getsockopt(probe.get(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
            info.tcpi_state != TCP_SYN_SENT && info.tcpi_state != TCP_CLOSE;
+  }
+
+  bool Reached(CppRestExchange::Milestone milestone) const {
+    if (socket != Socket::kNew) return socket == Socket::kPooled;
+    if (milestone == CppRestExchange::Milestone::kConnected) return connected();
+    return tls == nullptr ? connected() : handshaken;
   }
 
   // The library reports an error number of some category and a text of its own.
@@ -211,6 +228,7 @@ void CppRestExchange::Start(const CppRestConnection& connection,
       if (self->abandoned_) return;
       self->connection_ = state;
     }
+    state->socket = CppRestConnection::State::Socket::kNone;
     try {
       if (!state->client) state->CreateClient(state);
       web::http::http_request message(request->method);
@@ -257,16 +275,19 @@ void CppRestExchange::OnHeader(const web::http::http_response& response) {
   status_ = response.status_code();
   for (const auto& [name, value] : response.headers()) headers_.Add(name, value);
   if (status_ < 200) {
-    local_reason_ = TransportStatus(Kind::kOther, "unexpected interim response");
+    FailLocked(TransportStatus(Kind::kOther, "unexpected interim response"));
   } else if (HeaderBytes(headers_) > kMaxResponseHeaderBytes) {
-    local_reason_ = HeaderTooLarge();
+    FailLocked(HeaderTooLarge());
   } else {
     header_done_ = true;
     NotifyLocked();
-    return;
   }
+}
+
+void CppRestExchange::FailLocked(Status status) {
+  if (ended_) return;
   ended_ = true;
-  end_ = local_reason_;
+  end_ = std::move(status);
   NotifyLocked();
   boost::asio::post(CppRestThread(), [self = shared_from_this()] { self->cancel_.cancel(); });
 }
@@ -294,8 +315,6 @@ void CppRestExchange::OnFailure(std::exception_ptr error) {
     status = TransportStatus(Kind::kReset, e.what());
     std::lock_guard lock(mutex_);
     stale_ = nothing_sent_ = true;
-  } catch (const BodyTooLarge& e) {
-    status = Status(Code::kResourceExhausted, e.what(), TransportError{Kind::kOther});
   } catch (const web::http::http_exception& e) {
     status = state ? state->FailureOf(e) : TransportStatus(Kind::kOther, e.what());
     std::lock_guard lock(mutex_);
@@ -310,7 +329,9 @@ pplx::task<size_t> CppRestExchange::Accept(const char* data, size_t size) {
   std::lock_guard lock(mutex_);
   if (abandoned_) return pplx::task_from_result(size);
   if (!streaming_ && body_.size() + size > limit_) {
-    return pplx::task_from_exception<size_t>(BodyTooLarge());
+    // Not by an exception: the library would wait for itself on its only thread.
+    FailLocked(BodyTooLarge());
+    return pplx::task_from_result(size);
   }
   body_.append(data, size);
   NotifyLocked();
@@ -340,11 +361,7 @@ void CppRestExchange::RequireNow(Milestone milestone) {
       std::lock_guard lock(self->mutex_);
       if (self->header_done_ || self->ended_ || !self->connection_) return;
       const CppRestConnection::State& state = *self->connection_;
-      if (!state.probe.valid()) return;  // an older socket
-      const bool reached = milestone == Milestone::kConnected
-                               ? state.connected()
-                               : state.handshaken || state.tls == nullptr;
-      if (reached) return;
+      if (state.Reached(milestone)) return;
       self->local_reason_ =
           TransportStatus(Kind::kTimeout, milestone == Milestone::kConnected
                                               ? StrCat("dial tcp ", state.address, ": i/o timeout")

@@ -40,11 +40,6 @@ class CppRestConnection {
   std::shared_ptr<State> state_;
 };
 
-// Thrown by the body sink through cpprestsdk.
-struct BodyTooLarge : std::exception {
-  const char* what() const noexcept override { return "http: response body is too large"; }
-};
-
 // Shared between the loop (its owner: the Handle) and the cpprest thread.
 class CppRestExchange : public std::enable_shared_from_this<CppRestExchange> {
  public:
@@ -103,6 +98,7 @@ class CppRestExchange : public std::enable_shared_from_this<CppRestExchange> {
   void Abandon();
   async::Task<Status> Wait(Wanted wanted);
   bool Satisfied(Wanted wanted) const;  // REQUIRES: mutex_ held
+  void FailLocked(Status status);       // REQUIRES: mutex_ held; closes the connection
   void NotifyLocked();                  // REQUIRES: mutex_ held
 
   // Cpprest thread.

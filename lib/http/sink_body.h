@@ -7,9 +7,14 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/optional/optional.hpp>
+#include <cstdint>
+#include <limits>
 #include <string>
 
 namespace csinative::http {
+
+// For the parsers' body_limit. Not boost::none: Boost 1.74 finds every length greater than that.
+constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 
 struct SinkBody {
   using value_type = std::string;

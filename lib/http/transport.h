@@ -46,6 +46,7 @@ constexpr Duration kTlsHandshakeTimeout = std::chrono::seconds(10);
 constexpr size_t kMaxResponseHeaderBytes = 64 * 1024;
 
 Status HeaderTooLarge();
+Status BodyTooLarge();
 
 // The status an exchange ends with: a passed deadline gets the transport detail kTimeout.
 Status FinalStatus(Status status);

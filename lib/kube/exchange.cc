@@ -7,6 +7,7 @@
 #include "lib/async/sleep.h"
 #include "lib/async/timeout.h"
 #include "lib/base/strings.h"
+#include "lib/kube/log_body.h"
 #include "lib/kube/url.h"
 
 namespace csinative::kube {
@@ -67,7 +68,6 @@ async::Task<Result<std::unique_ptr<ApiStream>>> Exchanger::Open(ApiRequest reque
                                                                 std::string group,
                                                                 ExchangeKind kind) {
   const Mode mode = kind == ExchangeKind::kWatch ? Mode::kWatch : Mode::kListStream;
-  std::string accept = request.accept;
   Result<Answer> answer = co_await Run(std::move(request), std::move(group), mode);
   if (answer.ok()) co_return std::move(answer->stream);
   const Status failure = answer.status();
@@ -89,6 +89,7 @@ async::Task<Result<Exchanger::Answer>> Exchanger::Run(ApiRequest request, std::s
       Status token = co_await WaitForToken(&request, group, reason);
       if (!token.ok()) co_return previous.Explain(token, token.message());
     }
+    LogRequestBody(request);
     const MonotonicTime start = loop_.Now();
     Result<Answer> answer = co_await Attempt(request, mode);
     const Status failure = answer.status();
@@ -162,6 +163,12 @@ void Exchanger::LogAnswer(const ApiRequest& request, const ApiResponse& head, Du
       "Response", "verb", request.method, "url", [&] { return UrlOf(request); }, "status",
       head.code, "milliseconds",
       std::chrono::duration_cast<std::chrono::milliseconds>(took).count());
+}
+
+void Exchanger::LogRequestBody(const ApiRequest& request) {
+  if (request.body.empty()) return;
+  log_.V(8).Info("Request Body", "body",
+                 [&] { return BodyForLog(request.body, log_.backend()->verbosity()); });
 }
 
 std::string Exchanger::UrlOf(const ApiRequest& request) const {

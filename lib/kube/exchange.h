@@ -45,6 +45,7 @@ class Exchanger {
   async::Task<Status> WaitForToken(const ApiRequest* request, std::string group,
                                    std::string reason);
   void LogWait(const ApiRequest& request, Duration waited, const std::string& reason);
+  void LogRequestBody(const ApiRequest& request);
   void LogAnswer(const ApiRequest& request, const ApiResponse& head, Duration took);
   std::string UrlOf(const ApiRequest& request) const;
 

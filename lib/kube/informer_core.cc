@@ -181,10 +181,10 @@ async::Task<void> InformerCore::ResyncForever() {
   for (;;) {
     const Status slept = co_await async::Sleep(period);
     if (!slept.ok()) co_return;
-    // While relisting the next complete state tells everybody everything anyway.
-    if (!reflector_.watching()) continue;
     Pace pace;
-    for (PackedRef object = current_->First(); object; object = current_->After(object.key())) {
+    // Not while relisting: the next complete state tells everybody everything, in its own order.
+    for (PackedRef object = current_->First(); object && reflector_.watching();
+         object = current_->After(object.key())) {
       const std::unique_ptr<Message> decoded = current_->Decode(object);
       NotifyUpdate(*decoded, *decoded);
       const bool go_on = co_await pace.Next();

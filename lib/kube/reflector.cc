@@ -189,7 +189,12 @@ async::Task<Status> Reflector::CollectInitialEvents(WatchStream* stream,
       CSI_CO_ASSIGN_OR_RETURN(const bool more, co_await stream->Fill());
       last_activity_ = stream->last_activity();
       if (more) continue;
-      co_return stream->VeryShort() ? VeryShortWatch() : EndedEarly();
+      if (stream->VeryShort()) co_return VeryShortWatch();
+      // Differs: client-go starts over without a pause, as fast as the server can end streams.
+      if (loop_.Now() - stream->opened_at() < std::chrono::seconds(1)) {
+        CSI_CO_RETURN_IF_ERROR(co_await async::Sleep(backoff_.Next(loop_.Now())));
+      }
+      co_return EndedEarly();
     }
     reminder.OnEvent();
     if (IsForeign(event->object)) continue;

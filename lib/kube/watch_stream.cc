@@ -32,10 +32,13 @@ Status ErrorEvent(const EncodedObject& object) {
 
 Result<std::unique_ptr<WatchStream>> WatchStream::Create(async::EventLoop& loop, log::Logger log,
                                                          std::unique_ptr<ApiStream> stream) {
-  CSI_ASSIGN_OR_RETURN(const Encoding encoding,
-                       EncodingOf(stream->head().content_type, Encoding::kProtobuf));
+  const std::string& content_type = stream->head().content_type;
+  const Result<Encoding> encoding = EncodingOf(content_type, Encoding::kProtobuf);
+  if (!encoding.ok()) {
+    return UnimplementedError(StrCat("no stream serializers registered for ", content_type));
+  }
   return std::unique_ptr<WatchStream>(
-      new WatchStream(loop, std::move(log), std::move(stream), encoding));
+      new WatchStream(loop, std::move(log), std::move(stream), *encoding));
 }
 
 Result<std::optional<WatchEvent>> WatchStream::Next() {

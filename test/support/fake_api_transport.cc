@@ -60,7 +60,8 @@ async::Task<Result<FakeStream>> FakeApiTransport::Next(kube::ApiRequest request)
   }
   if (script_.empty() || script_.front().hang) {
     if (!script_.empty()) script_.pop_front();
-    Status ended = co_await async::SleepUntil(MonotonicTime::max());
+    async::Event never;
+    Status ended = co_await never.Wait();
     co_return ended;
   }
   Step step = std::move(script_.front());

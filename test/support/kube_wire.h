@@ -10,6 +10,8 @@
 
 #include "apis/envelope.h"
 #include "apis/json/to_json.h"
+#include "apis/meta/v1/meta.pb.h"
+#include "apis/namespaces.h"
 #include "lib/base/strings.h"
 #include "lib/kube/resource.h"
 #include "lib/kube/transport.h"

@@ -92,7 +92,7 @@ void Normalize(Json& value, std::string_view key, JsonAllocator& allocator) {
     std::string next;
     if (key == "resourceVersion" && !text.empty()) {
       next = "<version>";
-    } else if (key == "continue" || key == "token" || key == "serverAddress") {
+    } else if ((key == "continue" || key == "token" || key == "serverAddress") && !text.empty()) {
       next = StrCat("<", key, ">");
     } else if (kTimes.contains(key) && text.size() == 20) {
       next = "<time>";
@@ -195,6 +195,13 @@ std::string NormalizeBody(std::string_view body, const std::vector<std::string>&
   JsonAllocator& allocator = document.GetAllocator();
   if (Result<JsonDocument> whole = ParseJson(body); whole.ok()) {
     document.CopyFrom(*whole, allocator);
+    if (document.IsObject() && document.MemberCount() == 2 && Find(document, "type") != nullptr &&
+        Find(document, "object") != nullptr) {
+      Json event;
+      event.CopyFrom(document, allocator);
+      document.SetArray();
+      document.PushBack(event, allocator);
+    }
   } else {
     document.SetArray();
     bool stream = !TrimSpace(body).empty();

@@ -176,6 +176,7 @@ Result<std::vector<Step>> ParseScript(std::string_view text) {
     }
     if (std::string_view type = TextAt(*document, "type"); !type.empty()) step.type = type;
     step.accept = TextAt(*document, "accept");
+    step.auth = TextAt(*document, "auth");
     if (auto until = Integer(Find(*document, "until"))) step.until = static_cast<int>(*until);
     step.subset = apiserver::IsTrue(Find(*document, "subset"));
     step.ignore = Strings(Find(*document, "ignore"));
@@ -219,10 +220,10 @@ Status RunScript(const std::vector<Step>& steps, Server& server, const StepDone&
   for (const Step& step : steps) {
     Result<http::Request> request = MakeRequest(step, answers);
     if (!request.ok()) return request.status().WithContext(StrCat("step ", step.name));
-    http::Response response = server.Do(*request);
+    http::Response response = server.Do(*request, step.auth);
     for (int i = 0; step.until && response.status != *step.until && i < kMaxRepeats; ++i) {
       server.Pause();
-      response = server.Do(*request);
+      response = server.Do(*request, step.auth);
     }
     if (response.status == 0) {
       return UnavailableError(StrCat("step ", step.name, ": ", response.body));

@@ -10,6 +10,7 @@
 //   type     Content-Type of the body: json (default), merge, strategic, jsonpatch, protobuf (the
 //            body is encoded as the resource's message), or a media type as it is
 //   accept   Accept header: protobuf, or as it is
+//   auth     none (anonymous) or wrong (an unknown token) instead of the administrator's
 //   until    repeat, once every 100 ms for 15 s, until the answer has this status
 //   subset   compare only the members, and the elements by name, that our answer has
 //   ignore   JSON pointers of values that are not compared
@@ -38,6 +39,7 @@ struct Step {
   bool has_body = false;
   std::string type = "json";
   std::string accept;
+  std::string auth;
   std::optional<int> until;
   bool subset = false;
   std::vector<std::string> ignore;
@@ -62,8 +64,8 @@ Result<Answer> ParseAnswer(std::string_view json);
 class Server {
  public:
   virtual ~Server() = default;
-  // Status 0 with the reason as body when there was no answer.
-  virtual http::Response Do(http::Request request) = 0;
+  // `auth` as in Step. Status 0 with the reason as body when there was no answer.
+  virtual http::Response Do(http::Request request, const std::string& auth) = 0;
   // Lets time pass between repetitions of a step.
   virtual void Pause() = 0;
 };

@@ -18,10 +18,11 @@ class EmbeddedServer final : public Server {
   }
   ~EmbeddedServer() override { loop_.Discard(); }
 
-  http::Response Do(http::Request request) override {
+  http::Response Do(http::Request request, const std::string& auth) override {
     http::ServerRequest server_request;
     static_cast<http::Request&>(server_request) = std::move(request);
-    server_request.headers.Set("Authorization", "Bearer parity");
+    if (auth.empty()) server_request.headers.Set("Authorization", "Bearer parity");
+    if (auth == "wrong") server_request.headers.Set("Authorization", "Bearer wrong");
     apiserver::RecordingWriter writer;
     async::RunTask(scheduler_, loop_, handler_.Handle(std::move(server_request), &writer));
     if (writer.aborted) return {.status = 0, .body = "the connection broke"};
@@ -34,6 +35,7 @@ class EmbeddedServer final : public Server {
     apiserver::ApiOptions options;
     // As a cluster without controllers.
     options.semantics.finish_namespaces = false;
+    options.semantics.default_service_accounts = false;
     options.semantics.inject_service_account_volume = true;
     options.snapshot_resources = false;
     return options;
@@ -53,14 +55,19 @@ class RemoteServer final : public Server {
     http::ClientConfig client_config;
     client_config.base_url = std::move(config.url);
     client_config.tls = std::move(config.tls);
-    CSI_ASSIGN_OR_RETURN(server->client_, http::NewClient(server->loop_, std::move(client_config)));
+    CSI_ASSIGN_OR_RETURN(server->client_, http::NewClient(server->loop_, client_config));
+    client_config.tls.client_certificate_pem.clear();
+    client_config.tls.client_key_pem.clear();
+    CSI_ASSIGN_OR_RETURN(server->stranger_, http::NewClient(server->loop_, client_config));
     return std::unique_ptr<Server>(std::move(server));
   }
 
-  http::Response Do(http::Request request) override {
-    if (!token_.empty()) request.headers.Set("Authorization", "Bearer " + token_);
+  http::Response Do(http::Request request, const std::string& auth) override {
+    http::Client& client = auth.empty() ? *client_ : *stranger_;
+    if (auth.empty() && !token_.empty()) request.headers.Set("Authorization", "Bearer " + token_);
+    if (auth == "wrong") request.headers.Set("Authorization", "Bearer wrong");
     Result<http::Response> response = async::RunTask(
-        loop_, async::WithTimeout(std::chrono::seconds(60), client_->Do(std::move(request))));
+        loop_, async::WithTimeout(std::chrono::seconds(60), client.Do(std::move(request))));
     if (!response.ok()) return {.status = 0, .body = response.status().ToString()};
     return std::move(*response);
   }
@@ -72,6 +79,7 @@ class RemoteServer final : public Server {
   async::RealLoop loop_;
   std::string token_;
   std::unique_ptr<http::Client> client_;
+  std::unique_ptr<http::Client> stranger_;  // without credentials
 };
 
 }  // namespace

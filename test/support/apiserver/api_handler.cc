@@ -64,6 +64,25 @@ Failure ToFailure(const Fault& fault) {
                  .retry_after_seconds = fault.retry_after_seconds};
 }
 
+Failure NotAcceptable(const ResourceInfo& resource, std::string_view verb) {
+  // Custom resources are served by another part of the real server, with words of its own.
+  if (resource.custom) {
+    return Failure{.code = 406,
+                   .reason = "NotAcceptable",
+                   .message =
+                       "only the following media types are accepted: application/json, "
+                       "application/yaml, application/vnd.kubernetes.protobuf"};
+  }
+  std::string message =
+      "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, "
+      "application/vnd.kubernetes.protobuf";
+  if (verb == "watch") {
+    message += ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+  }
+  return Failure{
+      .code = 406, .reason = "NotAcceptable", .message = std::move(message), .empty_details = true};
+}
+
 void MakeNamespace(Semantics& semantics, const ResourceTable& resources, std::string_view name) {
   Target target{.info = resources.Find("", "v1", "namespaces")};
   JsonDocument document = *ParseJson(StrCat("{\"metadata\":{\"name\":\"", name, "\"}}"));
@@ -115,16 +134,26 @@ async::Task<void> ApiHandler::Handle(http::ServerRequest request, http::Response
   if (info) call.info = std::move(*info);
   call.info.user_agent = call.request.headers.Get("User-Agent").value_or("");
 
-  const size_t at = log_.size();
+  const uint64_t number = log_begin_ + log_.size();
   std::string content_type(call.request.headers.Get("Content-Type").value_or(""));
   log_.push_back({call.info.verb, call.request.method, call.request.target, "",
                   call.info.user_agent, std::move(content_type), call.request.body, 0});
-  const int code = co_await Answer(&call);
-  // The log may have been cleared meanwhile.
-  if (at < log_.size() && log_[at].target == call.request.target) {
-    log_[at].code = code;
-    log_[at].user = call.info.user;
+  if (log_.size() > options_.log_limit) {
+    log_.pop_front();
+    ++log_begin_;
   }
+  const int code = co_await Answer(&call);
+  // The entry may be gone meanwhile.
+  if (number >= log_begin_ && number - log_begin_ < log_.size()) {
+    LoggedRequest& entry = log_[number - log_begin_];
+    entry.code = code;
+    entry.user = call.info.user;
+  }
+}
+
+void ApiHandler::ClearLog() {
+  log_begin_ += log_.size();
+  log_.clear();
 }
 
 async::Task<int> ApiHandler::Answer(Call* call) {
@@ -264,8 +293,7 @@ async::Task<int> ApiHandler::NonResource(Call* call) {
     } else {
       json = ResourceList(resources_, info.group, info.version);
     }
-    const bool known_group =
-        info.group.empty() ? info.version == "v1" : resources_.HasGroup(info.group);
+    const bool known_group = info.group.empty() || resources_.HasGroup(info.group);
     if (!json && known_group) co_return co_await SendFailure(call, GenericNotFound());
   }
   if (json) co_return co_await SendJson(call, 200, std::move(*json));
@@ -305,16 +333,7 @@ async::Task<int> ApiHandler::Resource(Call* call) {
 
   std::optional<Negotiated> negotiated =
       NegotiateResponse(call->request.headers.Get("Accept"), HasProtobuf(*resource));
-  if (!negotiated) {
-    co_return co_await SendFailure(
-        call, Failure{.code = 406,
-                      .reason = "NotAcceptable",
-                      .message = StrCat(
-                          "406: Not Acceptable\n\nAvailable representations: ",
-                          "application/json, application/yaml",
-                          HasProtobuf(*resource) ? ", application/vnd.kubernetes.protobuf" : ""),
-                      .empty_details = true});
-  }
+  if (!negotiated) co_return co_await SendFailure(call, NotAcceptable(*resource, info.verb));
   call->negotiated = *negotiated;
 
   const std::string& verb = info.verb;
@@ -341,7 +360,7 @@ std::string ApiHandler::Encode(const Call& call, const Object& object) const {
   if (!call.negotiated.metadata_only) {
     return EncodeObject(*call.resource, call.negotiated.encoding, object);
   }
-  JsonDocument document = *ParseJson(object.json);
+  JsonDocument document = ParseDocument(object);
   const Json* metadata = Find(document, "metadata");
   std::string json =
       StrCat("{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",",

@@ -5,6 +5,7 @@
 // owns requests calls Handle with a writer of their own. Loop only.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,6 +38,8 @@ struct ApiOptions {
   Duration default_watch_timeout = std::chrono::seconds(1800);
   // Requests without credentials are system:anonymous, as on the real server. Otherwise: 401.
   bool anonymous = true;
+  // Requests kept in the log; the oldest go first.
+  size_t log_limit = 100000;
   // Custom resources of the CSI snapshotter are served from the start.
   bool snapshot_resources = true;
   // In answers of GET /api.
@@ -101,8 +104,8 @@ class ApiHandler {
   void Compact() { store_.CompactAll(); }
   size_t open_watches() const { return open_watches_; }
 
-  const std::vector<LoggedRequest>& log() const { return log_; }
-  void ClearLog() { log_.clear(); }
+  const std::deque<LoggedRequest>& log() const { return log_; }
+  void ClearLog();
 
  private:
   struct Call;
@@ -143,7 +146,8 @@ class ApiHandler {
   Random& random_;
   Authorizer authorizer_;
   FaultHook fault_hook_;
-  std::vector<LoggedRequest> log_;
+  std::deque<LoggedRequest> log_;
+  uint64_t log_begin_ = 0;  // number of the first entry, counted from the start
   std::map<const Collection*, std::unique_ptr<async::Signal>> signals_;
   size_t open_watches_ = 0;
   int64_t cut_epoch_ = 0;

@@ -28,7 +28,7 @@ std::string ErrorEvent(Encoding encoding, const Failure& failure) {
 // The object as it was, under a later resource version: what a watch sees when an object leaves
 // its selector.
 ObjectPtr WithVersion(const ResourceInfo& info, const Object& object, int64_t version) {
-  JsonDocument document = *ParseJson(object.json);
+  JsonDocument document = ParseDocument(object);
   SetText(Ensure(document, "metadata", document.GetAllocator()), "resourceVersion",
           std::to_string(version), document.GetAllocator());
   return MakeObject(info, document, version);

@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "apis/envelope.h"
-#include "apis/meta/v1/time.h"
 #include "lib/base/json_string.h"
 #include "lib/base/strings.h"
 #include "test/support/apiserver/api_call.h"
@@ -14,20 +13,17 @@ namespace csinative::apiserver {
 namespace {
 
 constexpr char kDeleteOptions[] = "k8s.io.apimachinery.pkg.apis.meta.v1.DeleteOptions";
-constexpr char kTokenRequest[] = "k8s.io.api.authentication.v1.TokenRequest";
-constexpr char kTokenReview[] = "k8s.io.api.authentication.v1.TokenReview";
-constexpr char kBinding[] = "k8s.io.api.core.v1.Binding";
 constexpr char kStatus[] = "k8s.io.apimachinery.pkg.apis.meta.v1.Status";
 
-Failure UnsupportedBody(bool has_protobuf) {
-  return Failure{.code = 415,
-                 .reason = "UnsupportedMediaType",
-                 .message = StrCat("the body of the request was in an unknown format - accepted "
-                                   "media types include: application/json, application/yaml",
-                                   has_protobuf ? ", application/vnd.kubernetes.protobuf" : "")};
-}
-
-Failure UnsupportedPatch() {
+Failure UnsupportedPatch(const ResourceInfo& info) {
+  if (info.custom) {
+    return Failure{.code = 415,
+                   .reason = "UnsupportedMediaType",
+                   .message =
+                       "the body of the request was in an unknown format - accepted media "
+                       "types include: application/json-patch+json, "
+                       "application/merge-patch+json, application/apply-patch+yaml"};
+  }
   return Failure{.code = 415,
                  .reason = "UnsupportedMediaType",
                  .message = "415: Unsupported Media Type",
@@ -112,7 +108,7 @@ async::Task<int> ApiHandler::Write(Call* call) {
     if (type == "application/strategic-merge-patch+json" && !info.custom) {
       patch_type = PatchType::kStrategic;
     }
-    if (!patch_type) co_return co_await SendFailure(call, UnsupportedPatch());
+    if (!patch_type) co_return co_await SendFailure(call, UnsupportedPatch(info));
     written = semantics_.Patch(call->target, *patch_type, call->request.body, &unknown);
   } else {
     std::optional<Encoding> encoding = EncodingOfBody(
@@ -227,152 +223,9 @@ async::Task<int> ApiHandler::DeleteCollection(Call* call) {
                           std::string(MediaType(call->negotiated.encoding)));
 }
 
-async::Task<int> ApiHandler::Token(Call* call) {
-  const RequestInfo& info = call->info;
-  if (call->request.method != "POST") {
-    co_return co_await SendFailure(call, MethodNotAllowed({info.group, info.resource}));
-  }
-  std::optional<Encoding> encoding =
-      EncodingOfBody(call->request.headers.Get("Content-Type"), true);
-  if (!encoding) co_return co_await SendFailure(call, UnsupportedBody(true));
-  Outcome<JsonDocument> document = DecodeMessage(kTokenRequest, *encoding, call->request.body);
-  if (!document.ok()) co_return co_await SendFailure(call, document.failure());
-  JsonAllocator& allocator = document->GetAllocator();
-  ObjectPtr account = store_.collection(*call->resource).Get(info.namespace_name, info.name);
-  if (account == nullptr) {
-    co_return co_await SendFailure(call, NotFound({"", "serviceaccounts"}, info.name));
-  }
-  Json& spec = Ensure(*document, "spec", allocator);
-  TokenSpec token_spec{
-      .namespace_name = info.namespace_name, .service_account = info.name, .uid = account->uid};
-  if (std::optional<int64_t> seconds = Integer(Find(&spec, "expirationSeconds"))) {
-    token_spec.expiration_seconds = *seconds;
-  }
-  if (token_spec.expiration_seconds < 600) {
-    co_return co_await SendFailure(
-        call, Invalid("authentication.k8s.io", "TokenRequest", "",
-                      {InvalidValue("spec.expirationSeconds",
-                                    std::to_string(token_spec.expiration_seconds),
-                                    "may not specify a duration less than 10 minutes")}));
-  }
-  Set(spec, "expirationSeconds", Json(token_spec.expiration_seconds), allocator);
-  const Json* audiences = Find(&spec, "audiences");
-  if (IsEmpty(audiences)) {
-    Json list(rapidjson::kArrayType);
-    list.PushBack("https://kubernetes.default.svc.cluster.local", allocator);
-    Set(spec, "audiences", std::move(list), allocator);
-    audiences = Find(&spec, "audiences");
-  }
-  for (const Json& audience : audiences->GetArray()) {
-    token_spec.audiences.emplace_back(Text(&audience));
-  }
-  // A token can be bound to a pod, and dies with it.
-  if (const Json* bound = Find(&spec, "boundObjectRef");
-      TextAt(spec, "boundObjectRef", "kind") == "Pod") {
-    std::string_view pod = TextAt(*bound, "name");
-    ObjectPtr found = GetObject("", "pods", info.namespace_name, pod);
-    if (found == nullptr) co_return co_await SendFailure(call, NotFound({"", "pods"}, pod));
-    std::string_view uid = TextAt(*bound, "uid");
-    if (!uid.empty() && uid != found->uid) {
-      co_return co_await SendFailure(
-          call, Conflict({"", "Pod"}, pod,
-                         StrCat("the UID in the bound object reference (", uid,
-                                ") does not match the UID in record. The object might have been "
-                                "deleted and then recreated")));
-    }
-  }
-  Tokens::Issued issued = tokens_.Issue(token_spec);
-  Json& metadata = Ensure(*document, "metadata", allocator);
-  SetText(metadata, "name", account->name, allocator);
-  SetText(metadata, "namespace", account->namespace_name, allocator);
-  SetText(metadata, "uid", account->uid, allocator);
-  SetText(metadata, "creationTimestamp", semantics_.Now(), allocator);
-  Json& status = Ensure(*document, "status", allocator);
-  SetText(status, "token", issued.token, allocator);
-  SetText(status, "expirationTimestamp", apis::FormatRfc3339(apis::ToMoment(issued.expires)),
-          allocator);
-  SetText(*document, "kind", "TokenRequest", allocator);
-  SetText(*document, "apiVersion", "authentication.k8s.io/v1", allocator);
-  std::string json = Dump(*document);
-  std::optional<Negotiated> negotiated =
-      NegotiateResponse(call->request.headers.Get("Accept"), true);
-  if (negotiated && negotiated->encoding == Encoding::kProtobuf) {
-    co_return co_await Send(
-        call, 201, JsonToEnvelope(kTokenRequest, "authentication.k8s.io/v1", "TokenRequest", json),
-        std::string(apis::kProtobufContentType));
-  }
-  co_return co_await SendJson(call, 201, std::move(json));
-}
-
-async::Task<int> ApiHandler::Review(Call* call) {
-  const RequestInfo& info = call->info;
-  if (info.resource != "tokenreviews" || call->request.method != "POST") {
-    co_return co_await SendFailure(call, GenericNotFound());
-  }
-  std::optional<Encoding> encoding =
-      EncodingOfBody(call->request.headers.Get("Content-Type"), true);
-  if (!encoding) co_return co_await SendFailure(call, UnsupportedBody(true));
-  Outcome<JsonDocument> document = DecodeMessage(kTokenReview, *encoding, call->request.body);
-  if (!document.ok()) co_return co_await SendFailure(call, document.failure());
-  JsonAllocator& allocator = document->GetAllocator();
-  std::optional<User> user = tokens_.Authenticate(TextAt(*document, "spec", "token"));
-  Json status(rapidjson::kObjectType);
-  if (user) {
-    Set(status, "authenticated", Json(true), allocator);
-    Json account(rapidjson::kObjectType);
-    SetText(account, "username", user->name, allocator);
-    if (!user->uid.empty()) SetText(account, "uid", user->uid, allocator);
-    Json groups(rapidjson::kArrayType);
-    for (const std::string& group : user->groups) {
-      groups.PushBack(MakeString(group, allocator), allocator);
-    }
-    Set(account, "groups", std::move(groups), allocator);
-    Set(status, "user", std::move(account), allocator);
-  } else {
-    SetText(status, "error", "[invalid bearer token, unknown to this server]", allocator);
-  }
-  Set(*document, "status", std::move(status), allocator);
-  SetText(*document, "kind", "TokenReview", allocator);
-  SetText(*document, "apiVersion", "authentication.k8s.io/v1", allocator);
-  std::string json = Dump(*document);
-  std::optional<Negotiated> negotiated =
-      NegotiateResponse(call->request.headers.Get("Accept"), true);
-  if (negotiated && negotiated->encoding == Encoding::kProtobuf) {
-    co_return co_await Send(
-        call, 201, JsonToEnvelope(kTokenReview, "authentication.k8s.io/v1", "TokenReview", json),
-        std::string(apis::kProtobufContentType));
-  }
-  co_return co_await SendJson(call, 201, std::move(json));
-}
-
-async::Task<int> ApiHandler::Bind(Call* call) {
-  const RequestInfo& info = call->info;
-  if (call->request.method != "POST") {
-    co_return co_await SendFailure(call, MethodNotAllowed({info.group, info.resource}));
-  }
-  std::optional<Encoding> encoding =
-      EncodingOfBody(call->request.headers.Get("Content-Type"), true);
-  if (!encoding) co_return co_await SendFailure(call, UnsupportedBody(true));
-  Outcome<JsonDocument> binding = DecodeMessage(kBinding, *encoding, call->request.body);
-  if (!binding.ok()) co_return co_await SendFailure(call, binding.failure());
-  Target pod = call->target;
-  pod.subresource.clear();
-  Outcome<ObjectPtr> bound = semantics_.Bind(pod, TextAt(*binding, "target", "name"));
-  if (!bound.ok()) co_return co_await SendFailure(call, bound.failure());
-  constexpr char kSuccess[] =
-      R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201})";
-  std::optional<Negotiated> negotiated =
-      NegotiateResponse(call->request.headers.Get("Accept"), true);
-  if (negotiated && negotiated->encoding == Encoding::kProtobuf) {
-    co_return co_await Send(call, 201, JsonToEnvelope(kStatus, "v1", "Status", kSuccess),
-                            std::string(apis::kProtobufContentType));
-  }
-  co_return co_await SendJson(call, 201, kSuccess);
-}
-
 void ApiHandler::AfterWrite(const ResourceInfo& info, const Object& object, bool deleted) {
   if (info.kind != "CustomResourceDefinition") return;
-  JsonDocument definition = *ParseJson(object.json);
+  JsonDocument definition = ParseDocument(object);
   const Json* spec = Find(definition, "spec");
   const Json* names = Find(spec, "names");
   const Json* versions = Find(spec, "versions");

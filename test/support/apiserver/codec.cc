@@ -47,9 +47,19 @@ Failure Unrecognized(const ResourceInfo& info, std::string_view body, std::strin
                            body.empty() ? "<empty>" : HexEncode(body.substr(0, 1024)), ")"));
 }
 
+// The server does not say where a text (a quantity, a time, base64) was that it could not parse.
+std::string_view WithoutPath(std::string_view message) {
+  size_t colon = message.find(": ");
+  if (colon == std::string_view::npos || message.substr(0, colon).find(' ') != message.npos) {
+    return message;
+  }
+  std::string_view rest = message.substr(colon + 2);
+  return rest.starts_with("expected") ? message : rest;
+}
+
 Failure WrongType(const ResourceInfo& info, const Status& status) {
   return BadRequest(StrCat(info.kind, " in version \"", info.version, "\" cannot be handled as a ",
-                           info.kind, ": ", status.message()));
+                           info.kind, ": ", WithoutPath(status.message())));
 }
 
 // Secrets take text that ends in data.
@@ -148,6 +158,10 @@ Outcome<JsonDocument> DecodeBody(const ResourceInfo& info, Encoding encoding, st
     return BadRequest(StrCat(type.kind, " in version \"", type.api_version,
                              "\" cannot be handled as a ", info.kind, ": converting (v1.",
                              type.kind, ") to (core.", info.kind, "): unknown conversion"));
+  }
+  if (info.custom && type.kind.empty()) {
+    return BadRequest(StrCat("the object provided is unrecognized (must be of type ", info.kind,
+                             "): Object 'Kind' is missing in '", body, "' (", body, ")"));
   }
   if (!type.api_version.empty() && type.api_version != info.group_version()) {
     return BadRequest(

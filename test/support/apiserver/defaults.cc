@@ -70,8 +70,26 @@ void ContainerDefaults(Json& container, JsonAllocator& allocator) {
   }
 }
 
+// The single address is the first of the list.
+void SyncPodAddresses(JsonDocument& document) {
+  JsonAllocator& allocator = document.GetAllocator();
+  Json* status = FindMutable(&document, "status");
+  if (status == nullptr || !status->IsObject()) return;
+  const Json* list = Find(status, "podIPs");
+  if (list != nullptr && list->IsArray() && !list->Empty()) {
+    SetText(*status, "podIP", std::string(TextAt((*list)[0], "ip")), allocator);
+  } else if (std::string address(TextAt(*status, "podIP")); !address.empty()) {
+    Json item(rapidjson::kObjectType);
+    SetText(item, "ip", address, allocator);
+    Json items(rapidjson::kArrayType);
+    items.PushBack(item, allocator);
+    Set(*status, "podIPs", std::move(items), allocator);
+  }
+}
+
 void PodDefaults(JsonDocument& document) {
   JsonAllocator& allocator = document.GetAllocator();
+  SyncPodAddresses(document);
   Json& spec = Ensure(document, "spec", allocator);
   SetDefaultText(spec, "restartPolicy", "Always", allocator);
   SetDefaultInt(spec, "terminationGracePeriodSeconds", 30, allocator);
@@ -153,8 +171,18 @@ void AddToleration(Json& spec, std::string_view key, JsonAllocator& allocator) {
   list->PushBack(toleration, allocator);
 }
 
-// Both spellings of a claim's source are kept equal.
+bool IsKnownDataSource(const Json& source) {
+  std::string_view group = TextAt(source, "apiGroup"), kind = TextAt(source, "kind");
+  return (group.empty() && kind == "PersistentVolumeClaim") ||
+         (group == "snapshot.storage.k8s.io" && kind == "VolumeSnapshot");
+}
+
+// Both spellings of a claim's source are kept equal. The older one only knows claims and snapshots.
 void NormalizeDataSource(Json& spec, JsonAllocator& allocator) {
+  const Json* given = Find(&spec, "dataSource");
+  if (given != nullptr && Find(&spec, "dataSourceRef") == nullptr && !IsKnownDataSource(*given)) {
+    Remove(spec, "dataSource");
+  }
   const Json* source = Find(&spec, "dataSource");
   const Json* reference = Find(&spec, "dataSourceRef");
   if (source != nullptr && reference == nullptr) {

@@ -133,6 +133,14 @@ Failure PlainError(std::string_view message) {
   return Failure{.code = 500, .message = std::string(message)};
 }
 
+Failure UnsupportedBody(bool has_protobuf) {
+  return Failure{.code = 415,
+                 .reason = "UnsupportedMediaType",
+                 .message = StrCat("the body of the request was in an unknown format - accepted "
+                                   "media types include: application/json, application/yaml",
+                                   has_protobuf ? ", application/vnd.kubernetes.protobuf" : "")};
+}
+
 Failure GenericNotFound() {
   return Failure{.code = 404,
                  .reason = "NotFound",

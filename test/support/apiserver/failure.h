@@ -56,6 +56,8 @@ Failure Expired(std::string_view message);
 Failure InternalError(std::string_view cause);
 // What the server makes of an error it did not expect: a 500 without a reason.
 Failure PlainError(std::string_view message);
+// The 415 for a body in another encoding than the server reads here.
+Failure UnsupportedBody(bool has_protobuf);
 // The 404 for a path that no API serves.
 Failure GenericNotFound();
 

@@ -27,6 +27,9 @@ std::vector<Cause> ValidateCreate(const ResourceInfo& info, const JsonDocument& 
 std::vector<Cause> ValidateUpdate(const ResourceInfo& info, const JsonDocument& next,
                                   const JsonDocument& old, std::string_view subresource);
 
+// True while a deletion of the object must wait.
+bool HasFinalizers(const ResourceInfo& info, const Json& document);
+
 // Null when `name` may name an object of this kind, else the server's explanation.
 std::optional<std::string> NameError(NameRule rule, std::string_view name);
 

@@ -155,7 +155,12 @@ Outcome<ListOptions> ParseListOptions(const ResourceInfo& info, const RequestInf
   options.watch = request.verb == "watch";
   if (options.watch) options.name = request.name;
   Result<apis::LabelSelector> labels = apis::LabelSelector::Parse(request.Query("labelSelector"));
-  if (!labels.ok()) return BadRequest(labels.status().message());
+  if (!labels.ok()) {
+    std::string_view why = labels.status().message();
+    constexpr std::string_view kClientWords = "unable to parse requirement: ";
+    if (why.starts_with(kClientWords)) why.remove_prefix(kClientWords.size());
+    return BadRequest(why);
+  }
   options.labels = *labels;
   Result<apis::FieldSelector> fields = apis::FieldSelector::Parse(request.Query("fieldSelector"));
   if (!fields.ok()) return BadRequest(fields.status().message());
@@ -242,6 +247,9 @@ Outcome<ListResult> List(const ObjectStore& store, const Collection& collection,
   if (!next.empty()) {
     result.metadata += StrCat(",\"continue\":\"", next, "\"");
     if (!options.HasSelector()) result.metadata += StrCat(",\"remainingItemCount\":", remaining);
+  } else if (collection.info().custom) {
+    // Lists of custom resources always say so.
+    result.metadata += ",\"continue\":\"\"";
   }
   result.metadata += "}";
   return result;

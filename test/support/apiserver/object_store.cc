@@ -69,6 +69,8 @@ ObjectPtr MakeObject(const ResourceInfo& info, const JsonDocument& document, int
   return object;
 }
 
+JsonDocument ParseDocument(const Object& object) { return *ParseJson(object.json); }
+
 ObjectPtr Collection::Get(std::string_view namespace_name, std::string_view name) const {
   auto it = objects_.find(Key(namespace_name, name));
   return it == objects_.end() ? nullptr : it->second;
@@ -140,7 +142,7 @@ ObjectPtr ObjectStore::Delete(Collection& collection, std::string_view namespace
   ObjectPtr previous = it->second;
   collection.objects_.erase(it);
   ++version_;
-  JsonDocument document = *ParseJson(previous->json);
+  JsonDocument document = ParseDocument(*previous);
   SetText(Ensure(document, "metadata", document.GetAllocator()), "resourceVersion",
           std::to_string(version_), document.GetAllocator());
   ObjectPtr last = MakeObject(collection.info(), document, version_);

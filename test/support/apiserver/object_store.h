@@ -38,6 +38,9 @@ struct Object {
 };
 using ObjectPtr = std::shared_ptr<const Object>;
 
+// A copy of the document to read or change.
+JsonDocument ParseDocument(const Object& object);
+
 struct Change {
   ObjectPtr object;    // after the change; for a deletion the last state with the new version
   ObjectPtr previous;  // null for a creation

@@ -190,7 +190,8 @@ std::vector<ResourceInfo> OtherResources() {
                  .short_names = {"crd", "crds"},
                  .categories = {"api-extensions"},
                  .has_status = true,
-                 .generation = GenerationRule::kSpec});
+                 .generation = GenerationRule::kSpec,
+                 .returns_deleted = true});
   return all;
 }
 

@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "apis/meta/v1/time.h"
-#include "apis/resource/quantity.h"
 #include "lib/base/json_string.h"
 #include "lib/base/strings.h"
 #include "test/support/apiserver/codec.h"
@@ -16,13 +15,6 @@ namespace {
 
 constexpr char kModified[] =
     "the object has been modified; please apply your changes to the latest version and try again";
-
-JsonDocument Parsed(const Object& object) { return *ParseJson(object.json); }
-
-bool HasFinalizers(const ResourceInfo& info, const Json& document) {
-  if (!IsEmpty(Find(document, "metadata", "finalizers"))) return true;
-  return info.kind == "Namespace" && !IsEmpty(Find(document, "spec", "finalizers"));
-}
 
 bool SameContent(const Json& a, const Json& b) {
   JsonDocument x, y;
@@ -50,14 +42,6 @@ Failure WrongUid(const Target& target, std::string_view wanted, std::string_view
                          ", ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in "
                          "precondition: ",
                          wanted, ", UID in object meta: ", found));
-}
-
-// A precondition of a deletion; these messages name the kind.
-Failure PreconditionFailed(const Target& target, std::string_view what, std::string_view wanted,
-                           std::string_view found, std::string_view hint) {
-  return Conflict({target.info->group, target.info->kind}, target.name,
-                  StrCat("the ", what, " in the precondition (", wanted, ") does not match the ",
-                         what, " in record (", found, "). The object might have been ", hint));
 }
 
 bool IsNumber(std::string_view text) {
@@ -94,22 +78,6 @@ ObjectPtr Semantics::Store(const Target& target, JsonDocument& document) {
   return store_.Put(CollectionOf(target), document);
 }
 
-std::optional<Failure> Semantics::CheckNamespace(const Target& target, std::string_view name) {
-  if (!target.info->namespaced) return std::nullopt;
-  const ResourceInfo* namespaces = resources_.Find("", "v1", "namespaces");
-  ObjectPtr found = store_.collection(*namespaces).Get("", target.namespace_name);
-  if (found == nullptr) return NotFound({"", "namespaces"}, target.namespace_name);
-  JsonDocument document = Parsed(*found);
-  if (TextAt(document, "status", "phase") != "Terminating") return std::nullopt;
-  Failure failure = Forbidden(target.resource(), name,
-                              StrCat("unable to create new content in namespace ",
-                                     target.namespace_name, " because it is being terminated"));
-  failure.causes.push_back({"NamespaceTerminating",
-                            StrCat("namespace ", target.namespace_name, " is being terminated"),
-                            "metadata.namespace"});
-  return failure;
-}
-
 void Semantics::GenerateName(const Target& target, JsonDocument& document) {
   static constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
   Json& metadata = *FindMutable(&document, "metadata");
@@ -122,77 +90,6 @@ void Semantics::GenerateName(const Target& target, JsonDocument& document) {
     for (int i = 0; i < 5; ++i) name += kAlphabet[random_.Below(kAlphabet.size())];
   } while (CollectionOf(target).Get(target.namespace_name, name) != nullptr);
   SetText(metadata, "name", name, document.GetAllocator());
-}
-
-void Semantics::SetDefaultClass(JsonDocument& claim) {
-  Json& spec = Ensure(claim, "spec", claim.GetAllocator());
-  if (Find(&spec, "storageClassName") != nullptr) return;
-  const Json* annotations = Find(claim, "metadata", "annotations");
-  if (Find(annotations, "volume.beta.kubernetes.io/storage-class") != nullptr) return;
-  const ResourceInfo* classes = resources_.Find("storage.k8s.io", "v1", "storageclasses");
-  std::string best, best_time;
-  for (const auto& [key, object] : store_.collection(*classes).objects()) {
-    JsonDocument document = Parsed(*object);
-    const Json* marks = Find(document, "metadata", "annotations");
-    if (Text(Find(marks, "storageclass.kubernetes.io/is-default-class")) != "true" &&
-        Text(Find(marks, "storageclass.beta.kubernetes.io/is-default-class")) != "true") {
-      continue;
-    }
-    std::string time(TextAt(document, "metadata", "creationTimestamp"));
-    // The newest wins; of equals the first name.
-    if (best.empty() || time > best_time) {
-      best = key.second;
-      best_time = time;
-    }
-  }
-  if (!best.empty()) SetText(spec, "storageClassName", best, claim.GetAllocator());
-}
-
-void Semantics::InjectServiceAccountVolume(JsonDocument& pod) {
-  static constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
-  static constexpr char kMountPath[] = "/var/run/secrets/kubernetes.io/serviceaccount";
-  JsonAllocator& allocator = pod.GetAllocator();
-  Json& spec = *FindMutable(&pod, "spec");
-  const Json* automount = Find(&spec, "automountServiceAccountToken");
-  if (automount != nullptr && automount->IsFalse()) return;
-  std::string name = "kube-api-access-";
-  for (int i = 0; i < 5; ++i) name += kAlphabet[random_.Below(kAlphabet.size())];
-  bool used = false;
-  for (std::string_view list : {"initContainers", "containers"}) {
-    Json* containers = FindMutable(&spec, list);
-    if (containers == nullptr || !containers->IsArray()) continue;
-    for (Json& container : containers->GetArray()) {
-      Json* mounts = FindMutable(&container, "volumeMounts");
-      if (mounts == nullptr || !mounts->IsArray()) {
-        Set(container, "volumeMounts", Json(rapidjson::kArrayType), allocator);
-        mounts = FindMutable(&container, "volumeMounts");
-      }
-      bool present = false;
-      for (const Json& mount : mounts->GetArray()) {
-        present = present || TextAt(mount, "mountPath") == kMountPath;
-      }
-      if (present) continue;
-      Json mount(rapidjson::kObjectType);
-      SetText(mount, "name", name, allocator);
-      Set(mount, "readOnly", Json(true), allocator);
-      SetText(mount, "mountPath", kMountPath, allocator);
-      mounts->PushBack(mount, allocator);
-      used = true;
-    }
-  }
-  if (!used) return;
-  JsonDocument volume = *ParseJson(
-      R"({"projected":{"sources":[{"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}},)"
-      R"({"configMap":{"name":"kube-root-ca.crt","items":[{"key":"ca.crt","path":"ca.crt"}]}},)"
-      R"({"downwardAPI":{"items":[{"path":"namespace","fieldRef":{"apiVersion":"v1",)"
-      R"("fieldPath":"metadata.namespace"}}]}}],"defaultMode":420}})");
-  SetText(volume, "name", name, volume.GetAllocator());
-  Json* volumes = FindMutable(&spec, "volumes");
-  if (volumes == nullptr || !volumes->IsArray()) {
-    Set(spec, "volumes", Json(rapidjson::kArrayType), allocator);
-    volumes = FindMutable(&spec, "volumes");
-  }
-  volumes->PushBack(Copy(volume, allocator), allocator);
 }
 
 Outcome<ObjectPtr> Semantics::Create(const Target& target, JsonDocument document) {
@@ -236,7 +133,11 @@ Outcome<ObjectPtr> Semantics::Create(const Target& target, JsonDocument document
   }
   Outcome<JsonDocument> normal = Normalize(info, document);
   if (!normal.ok()) return normal.failure();
-  return Store(target, *normal);
+  ObjectPtr created = Store(target, *normal);
+  if (info.kind == "Namespace" && options_.default_service_accounts && !target.dry_run) {
+    AddDefaultServiceAccount(name);
+  }
+  return created;
 }
 
 Outcome<Written> Semantics::Update(const Target& target, JsonDocument document) {
@@ -286,7 +187,7 @@ Outcome<Written> Semantics::Update(const Target& target, JsonDocument document) 
   if (!version.empty() && version != std::to_string(existing->resource_version)) {
     return Conflict(target.resource(), target.name, kModified);
   }
-  JsonDocument old = Parsed(*existing);
+  JsonDocument old = ParseDocument(*existing);
   return Commit(target, existing, old, std::move(document), false);
 }
 
@@ -295,7 +196,7 @@ Outcome<Written> Semantics::Patch(const Target& target, PatchType type, std::str
   const ResourceInfo& info = *target.info;
   ObjectPtr existing = CollectionOf(target).Get(target.namespace_name, target.name);
   if (existing == nullptr) return NotFound(target.resource(), target.name);
-  JsonDocument old = Parsed(*existing);
+  JsonDocument old = ParseDocument(*existing);
   Outcome<JsonDocument> patched = type == PatchType::kJson ? ApplyJsonPatch(old, patch)
                                   : type == PatchType::kMerge
                                       ? ApplyMergePatch(old, patch)
@@ -350,6 +251,9 @@ Outcome<Written> Semantics::Commit(const Target& target, const ObjectPtr& existi
   PrepareForUpdate(info, next, old, target.subresource, Now());
   std::vector<Cause> causes = ValidateUpdate(info, next, old, target.subresource);
   if (!causes.empty()) return Invalid(info.group, info.kind, target.name, std::move(causes));
+  if (info.resource == "persistentvolumeclaims" && target.subresource.empty()) {
+    if (std::optional<Failure> failure = CheckResize(target, next, old)) return *failure;
+  }
   Outcome<JsonDocument> normal = Normalize(info, next);
   if (!normal.ok()) return normal.failure();
 
@@ -369,135 +273,10 @@ Outcome<Written> Semantics::Commit(const Target& target, const ObjectPtr& existi
   return Written{Store(target, *normal), false};
 }
 
-Deleted Semantics::Finish(const Target& target) {
-  if (target.dry_run) {
-    return {CollectionOf(target).Get(target.namespace_name, target.name), true};
-  }
-  Deleted deleted{store_.Delete(CollectionOf(target), target.namespace_name, target.name), true};
-  if (options_.finish_namespaces) EmptyNamespace(target.namespace_name);
-  return deleted;
-}
-
-Outcome<Deleted> Semantics::Delete(const Target& target, const DeleteOptions& options) {
-  const ResourceInfo& info = *target.info;
-  ObjectPtr existing = CollectionOf(target).Get(target.namespace_name, target.name);
-  if (info.kind == "Namespace" &&
-      (target.name == "default" || target.name == "kube-system" || target.name == "kube-public")) {
-    return Forbidden(target.resource(), target.name, "this namespace may not be deleted");
-  }
-  if (existing == nullptr) return NotFound(target.resource(), target.name);
-  if (!options.uid.empty() && options.uid != existing->uid) {
-    return PreconditionFailed(target, "UID", options.uid, existing->uid,
-                              "deleted and then recreated");
-  }
-  if (!options.resource_version.empty() &&
-      options.resource_version != std::to_string(existing->resource_version)) {
-    return PreconditionFailed(target, "ResourceVersion", options.resource_version,
-                              std::to_string(existing->resource_version), "modified");
-  }
-  JsonDocument document = Parsed(*existing);
-  JsonAllocator& allocator = document.GetAllocator();
-  Json& metadata = *FindMutable(&document, "metadata");
-  if (info.kind == "Namespace") return DeleteNamespace(target, std::move(document));
-  if (options.foreground) {
-    // The garbage collector takes it away again.
-    Json* list = FindMutable(&metadata, "finalizers");
-    if (list == nullptr || !list->IsArray()) {
-      Set(metadata, "finalizers", Json(rapidjson::kArrayType), allocator);
-      list = FindMutable(&metadata, "finalizers");
-    }
-    bool present = false;
-    for (const Json& item : list->GetArray()) present |= Text(&item) == "foregroundDeletion";
-    if (!present) list->PushBack("foregroundDeletion", allocator);
-  }
-  if (info.kind == "Pod") return DeletePod(target, std::move(document), options);
-  if (!HasFinalizers(info, document)) return Finish(target);
-  if (Find(&metadata, "deletionTimestamp") != nullptr) return Deleted{existing, false};
-  SetText(metadata, "deletionTimestamp", Now(), allocator);
-  Set(metadata, "deletionGracePeriodSeconds", Json(0), allocator);
-  if (std::optional<int64_t> generation = Integer(Find(&metadata, "generation"))) {
-    Set(metadata, "generation", Json(*generation + 1), allocator);
-  }
-  return Deleted{Store(target, document), false};
-}
-
-Outcome<Deleted> Semantics::DeletePod(const Target& target, JsonDocument document,
-                                      const DeleteOptions& options) {
-  JsonAllocator& allocator = document.GetAllocator();
-  Json& metadata = *FindMutable(&document, "metadata");
-  const Json& spec = *Find(document, "spec");
-  int64_t grace = options.grace_period_seconds.value_or(
-      Integer(Find(&spec, "terminationGracePeriodSeconds")).value_or(30));
-  std::string_view phase = TextAt(document, "status", "phase");
-  if (TextAt(spec, "nodeName").empty() || phase == "Failed" || phase == "Succeeded") grace = 0;
-  if (grace < 0) grace = 1;
-
-  if (Find(&metadata, "deletionTimestamp") != nullptr) {
-    int64_t current = Integer(Find(&metadata, "deletionGracePeriodSeconds")).value_or(0);
-    if (!options.grace_period_seconds || grace >= current) {
-      ObjectPtr stored = CollectionOf(target).Get(target.namespace_name, target.name);
-      return Deleted{stored, false};
-    }
-  } else if (std::optional<int64_t> generation = Integer(Find(&metadata, "generation"))) {
-    Set(metadata, "generation", Json(*generation + 1), allocator);
-  }
-  WallTime end = clock_.WallNow() + std::chrono::seconds(grace);
-  SetText(metadata, "deletionTimestamp", apis::FormatRfc3339(apis::ToMoment(end)), allocator);
-  Set(metadata, "deletionGracePeriodSeconds", Json(grace), allocator);
-  ObjectPtr stored = Store(target, document);
-  if (grace > 0 || HasFinalizers(*target.info, document)) return Deleted{stored, false};
-  return Finish(target);
-}
-
-Outcome<Deleted> Semantics::DeleteNamespace(const Target& target, JsonDocument document) {
-  JsonAllocator& allocator = document.GetAllocator();
-  Json& metadata = *FindMutable(&document, "metadata");
-  if (!HasFinalizers(*target.info, document)) return Finish(target);
-  ObjectPtr stored = CollectionOf(target).Get("", target.name);
-  if (Find(&metadata, "deletionTimestamp") == nullptr) {
-    SetText(metadata, "deletionTimestamp", Now(), allocator);
-    SetText(Ensure(document, "status", allocator), "phase", "Terminating", allocator);
-    stored = Store(target, document);
-  }
-  if (options_.finish_namespaces && !target.dry_run) {
-    for (const ResourceInfo* info : resources_.All()) {
-      if (!info->namespaced) continue;
-      std::vector<std::string> names;
-      for (const auto& [key, object] : store_.collection(*info).objects()) {
-        if (key.first == target.name) names.push_back(key.second);
-      }
-      for (const std::string& name : names) {
-        (void)Delete({.info = info, .namespace_name = target.name, .name = name}, {}).ok();
-      }
-    }
-    EmptyNamespace(target.name);
-  }
-  return Deleted{stored, false};
-}
-
-// Lets a terminating namespace go once nothing is left in it.
-void Semantics::EmptyNamespace(const std::string& name) {
-  if (name.empty()) return;
-  const ResourceInfo* namespaces = resources_.Find("", "v1", "namespaces");
-  Collection& collection = store_.collection(*namespaces);
-  ObjectPtr found = collection.Get("", name);
-  if (found == nullptr) return;
-  JsonDocument document = Parsed(*found);
-  if (TextAt(document, "status", "phase") != "Terminating") return;
-  for (const ResourceInfo* info : resources_.All()) {
-    if (!info->namespaced) continue;
-    const auto& objects = store_.collection(*info).objects();
-    auto it = objects.lower_bound({name, ""});
-    if (it != objects.end() && it->first.first == name) return;
-  }
-  if (!IsEmpty(Find(document, "metadata", "finalizers"))) return;
-  store_.Delete(collection, "", name);
-}
-
 Outcome<ObjectPtr> Semantics::Bind(const Target& target, std::string_view node) {
   ObjectPtr existing = CollectionOf(target).Get(target.namespace_name, target.name);
   if (existing == nullptr) return NotFound(target.resource(), target.name);
-  JsonDocument document = Parsed(*existing);
+  JsonDocument document = ParseDocument(*existing);
   JsonAllocator& allocator = document.GetAllocator();
   Json& spec = Ensure(document, "spec", allocator);
   if (std::string_view bound = TextAt(spec, "nodeName"); !bound.empty()) {

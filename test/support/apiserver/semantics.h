@@ -22,6 +22,8 @@ namespace csinative::apiserver {
 struct SemanticsOptions {
   // A namespace that is deleted goes away with its contents, as with a namespace controller.
   bool finish_namespaces = true;
+  // A namespace that is created gets its service account "default", as from a controller.
+  bool default_service_accounts = true;
   // Pods get the volume with their service account's token, as the admission plugin adds it.
   bool inject_service_account_volume = false;
 };
@@ -79,6 +81,8 @@ class Semantics {
   Collection& CollectionOf(const Target& target);
   std::optional<Failure> CheckNamespace(const Target& target, std::string_view name);
   void SetDefaultClass(JsonDocument& claim);
+  std::optional<Failure> CheckResize(const Target& target, const JsonDocument& next,
+                                     const JsonDocument& old);
   void InjectServiceAccountVolume(JsonDocument& pod);
   void GenerateName(const Target& target, JsonDocument& document);
   Outcome<Written> Commit(const Target& target, const ObjectPtr& existing, const JsonDocument& old,
@@ -89,6 +93,7 @@ class Semantics {
   Deleted Finish(const Target& target);
   ObjectPtr Store(const Target& target, JsonDocument& document);
   void EmptyNamespace(const std::string& name);
+  void AddDefaultServiceAccount(const std::string& namespace_name);
 
   ObjectStore& store_;
   const ResourceTable& resources_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "apis/meta/v1/names.h"
+#include "apis/resource/quantity.h"
 #include "lib/base/json_string.h"
 #include "lib/base/strings.h"
 #include "test/support/apiserver/kinds.h"
@@ -10,6 +11,10 @@ namespace csinative::apiserver {
 namespace {
 
 constexpr char kImmutable[] = "field is immutable";
+
+apis::Quantity QuantityOf(const Json* value) {
+  return apis::Quantity::Parse(Text(value)).value_or(apis::Quantity());
+}
 
 bool Same(const Json* a, const Json* b) {
   if (a == nullptr || b == nullptr) return IsEmpty(a) && IsEmpty(b);
@@ -45,8 +50,12 @@ void ValidateClaim(const Json& document, std::vector<Cause>* out) {
   const Json* spec = Find(document, "spec");
   ValidateAccessModes(Find(spec, "accessModes"), "at least 1 access mode is required", out);
   const Json* resources = Find(spec, "resources");
-  if (IsEmpty(Find(Find(resources, "requests"), "storage"))) {
+  const Json* size = Find(Find(resources, "requests"), "storage");
+  if (IsEmpty(size)) {
     out->push_back(RequiredValue("spec.resources[storage]", ""));
+  } else if (QuantityOf(size).Sign() <= 0) {
+    out->push_back(
+        InvalidValue("spec.resources[storage]", Dump(*size), "must be greater than zero"));
   }
 }
 
@@ -160,6 +169,13 @@ void ValidateDriverName(const Json& document, std::vector<Cause>* out) {
   }
 }
 
+void RequireSame(const Json& next, const Json& old, std::string_view key, std::vector<Cause>* out) {
+  const Json* value = Find(next, key);
+  if (!Same(value, Find(old, key))) {
+    out->push_back(InvalidValue(std::string(key), value ? Dump(*value) : "null", kImmutable));
+  }
+}
+
 // Everything a claim may not change is compared with its mutable part taken out.
 void ValidateClaimUpdate(const Json& next, const Json& old, std::vector<Cause>* out) {
   JsonDocument before, after;
@@ -179,6 +195,16 @@ void ValidateClaimUpdate(const Json& next, const Json& old, std::vector<Cause>* 
     out->push_back(ForbiddenValue("spec",
                                   "spec is immutable after creation except resources.requests and "
                                   "volumeAttributesClassName for bound claims\n"));
+    return;
+  }
+  auto request = [](const Json& claim) {
+    return QuantityOf(Find(claim, "spec", "resources", "requests", "storage"));
+  };
+  // A failed expansion can be taken back, but not below what there is.
+  if (request(next) < request(old) &&
+      request(next) <= QuantityOf(Find(old, "status", "capacity", "storage"))) {
+    out->push_back(ForbiddenValue("spec.resources.requests.storage",
+                                  "field can not be less than status.capacity"));
   }
 }
 
@@ -186,39 +212,75 @@ void ValidateVolumeUpdate(const Json& next, const Json& old, std::vector<Cause>*
   for (const auto& member : Find(old, "spec")->GetObject()) {
     std::string_view key = Text(&member.name);
     if (key != "csi" && key != "hostPath" && key != "local" && key != "nfs") continue;
-    Json allowed(rapidjson::kObjectType);
     if (!Same(&member.value, Find(next, "spec", key))) {
       out->push_back(ForbiddenValue("spec.persistentvolumesource",
                                     "spec.persistentvolumesource is immutable after creation\n"));
     }
   }
-  const Json* mode = Find(next, "spec", "volumeMode");
-  if (!Same(mode, Find(old, "spec", "volumeMode"))) {
-    out->push_back(InvalidValue("spec.volumeMode", mode ? Dump(*mode) : "null", kImmutable));
+  RequireSame(*Find(next, "spec"), *Find(old, "spec"), "volumeMode", out);
+  const Json* affinity = Find(next, "spec", "nodeAffinity");
+  const Json* old_affinity = Find(old, "spec", "nodeAffinity");
+  if (old_affinity != nullptr && !Same(affinity, old_affinity)) {
+    out->push_back(InvalidValue("nodeAffinity", affinity ? Dump(*affinity) : "null",
+                                "field is immutable, except for updating from beta label to GA"));
   }
 }
 
 void ValidateClassUpdate(const Json& next, const Json& old, std::vector<Cause>* out) {
-  for (std::string_view key : {"parameters", "provisioner"}) {
-    if (!Same(Find(next, key), Find(old, key))) {
-      out->push_back(
-          ForbiddenValue(std::string(key), StrCat("updates to ", key, " are forbidden.")));
-    }
-  }
-  if (!Same(Find(next, "reclaimPolicy"), Find(old, "reclaimPolicy"))) {
-    out->push_back(ForbiddenValue("reclaimPolicy", "updates to reclaimPolicy are forbidden."));
-  }
-  const Json* mode = Find(next, "volumeBindingMode");
-  if (!Same(mode, Find(old, "volumeBindingMode"))) {
-    out->push_back(InvalidValue("volumeBindingMode", mode ? Dump(*mode) : "null", kImmutable));
+  for (std::string_view key : {"parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"}) {
+    RequireSame(next, old, key, out);
   }
 }
 
 void ValidateCapacityUpdate(const Json& next, const Json& old, std::vector<Cause>* out) {
   for (std::string_view key : {"nodeTopology", "storageClassName"}) {
+    RequireSame(next, old, key, out);
+  }
+}
+
+void ValidateDriverUpdate(const Json& next, const Json& old, std::vector<Cause>* out) {
+  const Json& spec = *Find(next, "spec");
+  const Json* attach = Find(&spec, "attachRequired");
+  if (!Same(attach, Find(old, "spec", "attachRequired"))) {
+    // The field's name in the message is the server's.
+    out->push_back(
+        InvalidValue("spec.attachedRequired", attach ? Dump(*attach) : "null", kImmutable));
+  }
+  const Json* modes = Find(&spec, "volumeLifecycleModes");
+  if (!Same(modes, Find(old, "spec", "volumeLifecycleModes"))) {
+    out->push_back(
+        InvalidValue("spec.volumeLifecycleModes", modes ? Dump(*modes) : "null", kImmutable));
+  }
+}
+
+// A driver on a node can come and go and change what it can hold, nothing else.
+void ValidateNodeUpdate(const Json& next, const Json& old, std::vector<Cause>* out) {
+  const Json* drivers = Find(next, "spec", "drivers");
+  const Json* old_drivers = Find(old, "spec", "drivers");
+  if (IsEmpty(drivers) || IsEmpty(old_drivers)) return;
+  for (const Json& driver : drivers->GetArray()) {
+    for (const Json& before : old_drivers->GetArray()) {
+      if (TextAt(driver, "name") != TextAt(before, "name")) continue;
+      const Json* keys = Find(driver, "topologyKeys");
+      if (TextAt(driver, "nodeID") == TextAt(before, "nodeID") &&
+          Same(keys, Find(before, "topologyKeys"))) {
+        continue;
+      }
+      out->push_back(InvalidValue(
+          "spec.drivers",
+          StrCat("{\"Name\":", JsonString(TextAt(driver, "name")),
+                 ",\"NodeID\":", JsonString(TextAt(driver, "nodeID")),
+                 ",\"TopologyKeys\":", keys ? Dump(*keys) : "null", ",\"Allocatable\":null}"),
+          kImmutable));
+    }
+  }
+}
+
+void ValidateAttributesClassUpdate(const Json& next, const Json& old, std::vector<Cause>* out) {
+  for (std::string_view key : {"driverName", "parameters"}) {
     if (!Same(Find(next, key), Find(old, key))) {
-      const Json* value = Find(next, key);
-      out->push_back(InvalidValue(std::string(key), value ? Dump(*value) : "null", kImmutable));
+      out->push_back(
+          ForbiddenValue(std::string(key), StrCat("updates to ", key, " are forbidden.")));
     }
   }
 }
@@ -287,6 +349,9 @@ void ValidateSpecUpdate(const ResourceInfo& info, const JsonDocument& next, cons
     out->push_back(InvalidValue("spec", GoAttachmentSpec(*Find(next, "spec")), kImmutable));
   }
   if (kind == "StorageClass") ValidateClassUpdate(next, old, out);
+  if (kind == "CSIDriver") ValidateDriverUpdate(next, old, out);
+  if (kind == "CSINode") ValidateNodeUpdate(next, old, out);
+  if (kind == "VolumeAttributesClass") ValidateAttributesClassUpdate(next, old, out);
   if (kind == "Lease") ValidateLease(next, out);
   if (kind == "CSIStorageCapacity") ValidateCapacityUpdate(next, old, out);
   if (kind == "Pod") ValidatePodUpdate(next, old, out);

@@ -68,6 +68,11 @@ void UpdateGeneration(const ResourceInfo& info, JsonDocument& next, const JsonDo
 
 }  // namespace
 
+bool HasFinalizers(const ResourceInfo& info, const Json& document) {
+  if (!IsEmpty(Find(document, "metadata", "finalizers"))) return true;
+  return info.kind == "Namespace" && !IsEmpty(Find(document, "spec", "finalizers"));
+}
+
 void PrepareForUpdate(const ResourceInfo& info, JsonDocument& next, const JsonDocument& old,
                       std::string_view subresource, std::string_view now) {
   JsonAllocator& allocator = next.GetAllocator();
@@ -84,9 +89,12 @@ void PrepareForUpdate(const ResourceInfo& info, JsonDocument& next, const JsonDo
     if (kind == "VolumeAttachment" || info.group == "apps") RestoreMetadata(next, old);
     if (kind == "PersistentVolume") {
       Json& status = Ensure(next, "status", allocator);
-      const Json* old_status = Find(old, "status");
-      bool same_phase = TextAt(status, "phase") == TextAt(old, "status", "phase");
-      if (!same_phase && SameMember(status, *old_status, "lastPhaseTransitionTime")) {
+      const Json& old_status = *Find(old, "status");
+      const bool same_phase = TextAt(status, "phase") == TextAt(old_status, "phase");
+      if (Find(&status, "lastPhaseTransitionTime") == nullptr) {
+        Restore(status, old_status, "lastPhaseTransitionTime", allocator);
+      }
+      if (!same_phase && SameMember(status, old_status, "lastPhaseTransitionTime")) {
         SetText(status, "lastPhaseTransitionTime", now, allocator);
       }
     }

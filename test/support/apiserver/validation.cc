@@ -118,6 +118,7 @@ std::optional<std::string> NameError(NameRule rule, std::string_view name) {
   switch (rule) {
     case NameRule::kLabel:
       if (name.size() > 63) return "must be no more than 63 bytes";
+      if (name.find('.') != std::string_view::npos) return "must not contain dots";
       if (!apis::IsDns1123Label(name)) return kLabelText;
       return std::nullopt;
     case NameRule::kSubdomain:

@@ -18,6 +18,7 @@ using StoredVolume = csinative::driver::Volume;
 using StoredSnapshot = csinative::driver::Snapshot;
 
 constexpr int64_t kDefaultBytes = 1LL << 30;
+constexpr char kOtherKind[] = "the source keeps its data in another way";
 
 class ControllerService {
  public:
@@ -104,7 +105,7 @@ void ControllerService::Fill(const StoredSnapshot& snapshot, ::csi::v1::Snapshot
 
 async::Task<Status> ControllerService::Save(StoredVolume volume) {
   const std::string folder = c_.store.VolumeDir(volume.id);
-  CSI_CO_RETURN_IF_ERROR(co_await async::Blocking(c_.blocking, [folder, volume] {
+  CSI_CO_RETURN_IF_ERROR(co_await Work(c_, [folder, volume] {
     return VolumeStore::Write(folder, volume, VolumeStore::Data::kKeep);
   }));
   c_.store.Keep(std::move(volume));
@@ -126,6 +127,7 @@ async::Task<Status> ControllerService::CreateVolume(CreateVolumeRequest request,
   }
   CSI_CO_ASSIGN_OR_RETURN(KeyLocks::Held held, co_await c_.locks.Lock("name/" + request.name()));
 
+  const bool image = block || c_.options.image_backing;
   std::string copy_from;
   int64_t at_least = 0;
   StoredVolume volume;
@@ -133,12 +135,14 @@ async::Task<Status> ControllerService::CreateVolume(CreateVolumeRequest request,
   if (source.has_snapshot()) {
     const StoredSnapshot* snapshot = c_.store.FindSnapshot(source.snapshot().snapshot_id());
     if (snapshot == nullptr) co_return Fail(Code::kNotFound, "no such snapshot");
+    if (snapshot->image != image) co_return Fail(Code::kInvalidArgument, kOtherKind);
     volume.source_snapshot = snapshot->id;
     at_least = snapshot->size_bytes;
     copy_from = c_.store.SnapshotDir(snapshot->id);
   } else if (source.has_volume()) {
     const StoredVolume* original = c_.store.FindVolume(source.volume().volume_id());
     if (original == nullptr) co_return Fail(Code::kNotFound, "no such source volume");
+    if (original->image != image) co_return Fail(Code::kInvalidArgument, kOtherKind);
     volume.source_volume = original->id;
     at_least = original->capacity_bytes;
     copy_from = c_.store.VolumeDir(original->id);
@@ -165,6 +169,7 @@ async::Task<Status> ControllerService::CreateVolume(CreateVolumeRequest request,
   volume.name = request.name();
   volume.capacity_bytes = size;
   volume.block = block;
+  volume.image = image;
   volume.fs_type = fs_type;
   volume.context["name"] = request.name();
   // The const getter: the other one changes `parameters`.
@@ -186,16 +191,12 @@ async::Task<Status> ControllerService::CreateVolume(CreateVolumeRequest request,
     }
   }
   const std::string folder = c_.store.VolumeDir(volume.id);
-  // The work outlives a caller that gives up: it either ends and is found by the next call of the
-  // same name, or leaves a folder without a description.
-  Status written = co_await async::Blocking(c_.blocking, [folder, volume, copy_from] {
-    return VolumeStore::Write(folder, volume, VolumeStore::Data::kCreate, copy_from);
+  Status written = co_await Work(c_, [folder, volume, copy_from] {
+    Status status = VolumeStore::Write(folder, volume, VolumeStore::Data::kCreate, copy_from);
+    if (!status.ok()) (void)VolumeStore::Remove(folder);
+    return status;
   });
-  if (!written.ok()) {
-    co_return Fail(
-        IsCancelled(written) || IsDeadlineExceeded(written) ? written.code() : Code::kInternal,
-        written.message());
-  }
+  if (!written.ok()) co_return Fail(Code::kInternal, written.message());
   Fill(volume, response->mutable_volume());
   c_.store.Keep(std::move(volume));
   co_return Status();
@@ -206,16 +207,21 @@ async::Task<Status> ControllerService::DeleteVolume(DeleteVolumeRequest request,
   if (request.volume_id().empty()) co_return Fail(Code::kInvalidArgument, "no volume id");
   const StoredVolume* volume = c_.store.FindVolume(request.volume_id());
   if (volume == nullptr) co_return Status();
-  const std::string lock = "name/" + volume->name;
-  CSI_CO_ASSIGN_OR_RETURN(KeyLocks::Held held, co_await c_.locks.Lock(lock));
+  const std::string name = "name/" + volume->name;
+  CSI_CO_ASSIGN_OR_RETURN(KeyLocks::Held by_name, co_await c_.locks.Lock(name));
+  CSI_CO_ASSIGN_OR_RETURN(KeyLocks::Held by_id, co_await c_.locks.Lock(request.volume_id()));
   volume = c_.store.FindVolume(request.volume_id());
   if (volume == nullptr) co_return Status();
   if (!volume->published.empty()) {
     co_return Fail(Code::kFailedPrecondition, "the volume is published at a node");
   }
   const std::string folder = c_.store.VolumeDir(volume->id);
-  CSI_CO_RETURN_IF_ERROR(
-      co_await async::Blocking(c_.blocking, [folder] { return VolumeStore::Remove(folder); }));
+  CSI_CO_RETURN_IF_ERROR(co_await Work(c_, [folder] {
+    if (VolumeStore::IsStaged(folder)) {
+      return Fail(Code::kFailedPrecondition, "the volume is staged at a node");
+    }
+    return VolumeStore::Remove(folder);
+  }));
   c_.store.ForgetVolume(request.volume_id());
   co_return Status();
 }
@@ -327,7 +333,9 @@ async::Task<Status> ControllerService::ListVolumes(ListVolumesRequest request,
                                 for (const auto& [node, read_only] : entry.second.published) {
                                   out->mutable_status()->add_published_node_ids(node);
                                 }
-                                if (c_.options.without.contains("VOLUME_CONDITION")) return;
+                                if (!Announces(c_.options, "CONTROLLER", "VOLUME_CONDITION")) {
+                                  return;
+                                }
                                 auto* condition = out->mutable_status()->mutable_volume_condition();
                                 condition->set_message("healthy");
                               }));
@@ -352,7 +360,7 @@ async::Task<Status> ControllerService::Capabilities(ControllerGetCapabilitiesReq
         RPC::PUBLISH_READONLY, RPC::EXPAND_VOLUME, RPC::LIST_VOLUMES_PUBLISHED_NODES,
         RPC::VOLUME_CONDITION, RPC::GET_VOLUME, RPC::SINGLE_NODE_MULTI_WRITER, RPC::MODIFY_VOLUME,
         RPC::GET_SNAPSHOT}) {
-    if (c_.options.without.contains(RPC::Type_Name(type))) continue;
+    if (!Announces(c_.options, "CONTROLLER", RPC::Type_Name(type))) continue;
     response->add_capabilities()->mutable_rpc()->set_type(type);
   }
   co_return Status();
@@ -381,13 +389,16 @@ async::Task<Status> ControllerService::CreateSnapshot(CreateSnapshotRequest requ
   snapshot.source_volume = source->id;
   snapshot.size_bytes = source->capacity_bytes;
   snapshot.block = source->block;
+  snapshot.image = source->image;
   snapshot.creation_seconds =
       std::chrono::duration_cast<std::chrono::seconds>(c_.loop.WallNow().time_since_epoch())
           .count();
   const std::string folder = c_.store.SnapshotDir(snapshot.id);
   const std::string from = c_.store.VolumeDir(source->id);
-  CSI_CO_RETURN_IF_ERROR(co_await async::Blocking(c_.blocking, [folder, snapshot, from] {
-    return VolumeStore::Write(folder, snapshot, from);
+  CSI_CO_RETURN_IF_ERROR(co_await Work(c_, [folder, snapshot, from] {
+    Status status = VolumeStore::Write(folder, snapshot, from);
+    if (!status.ok()) (void)VolumeStore::Remove(folder);
+    return status;
   }));
   Fill(snapshot, response->mutable_snapshot());
   c_.store.Keep(std::move(snapshot));
@@ -399,8 +410,7 @@ async::Task<Status> ControllerService::DeleteSnapshot(DeleteSnapshotRequest requ
   if (request.snapshot_id().empty()) co_return Fail(Code::kInvalidArgument, "no snapshot id");
   if (c_.store.FindSnapshot(request.snapshot_id()) == nullptr) co_return Status();
   const std::string folder = c_.store.SnapshotDir(request.snapshot_id());
-  CSI_CO_RETURN_IF_ERROR(
-      co_await async::Blocking(c_.blocking, [folder] { return VolumeStore::Remove(folder); }));
+  CSI_CO_RETURN_IF_ERROR(co_await Work(c_, [folder] { return VolumeStore::Remove(folder); }));
   c_.store.ForgetSnapshot(request.snapshot_id());
   co_return Status();
 }
@@ -445,10 +455,14 @@ async::Task<Status> ControllerService::Expand(ControllerExpandVolumeRequest requ
                           SizeFor(request.capacity_range(), found->capacity_bytes));
   response->set_capacity_bytes(size);
   // The node grows block devices and the filesystems on images.
-  response->set_node_expansion_required(found->block || c_.options.image_backing);
+  response->set_node_expansion_required(found->image);
   StoredVolume changed = *found;
   changed.capacity_bytes = size;
-  co_return co_await Save(std::move(changed));
+  const std::string folder = c_.store.VolumeDir(changed.id);
+  CSI_CO_RETURN_IF_ERROR(
+      co_await Work(c_, [folder, changed] { return VolumeStore::Grow(folder, changed); }));
+  c_.store.Keep(std::move(changed));
+  co_return Status();
 }
 
 async::Task<Status> ControllerService::GetVolume(ControllerGetVolumeRequest request,

@@ -16,13 +16,13 @@ async::Task<Status> Capabilities(DriverContext* context,
                                  ::csi::v1::GetPluginCapabilitiesResponse* response) {
   const DriverOptions& options = context->options;
   auto service = [&](PluginCapability::Service::Type type) {
-    if (options.without.contains(PluginCapability::Service::Type_Name(type))) return;
+    if (!Announces(options, "PLUGIN", PluginCapability::Service::Type_Name(type))) return;
     response->add_capabilities()->mutable_service()->set_type(type);
   };
   if (options.controller) service(PluginCapability::Service::CONTROLLER_SERVICE);
   if (!options.topology.empty())
     service(PluginCapability::Service::VOLUME_ACCESSIBILITY_CONSTRAINTS);
-  if (!options.without.contains("VOLUME_EXPANSION")) {
+  if (Announces(options, "PLUGIN", "VOLUME_EXPANSION")) {
     response->add_capabilities()->mutable_volume_expansion()->set_type(
         PluginCapability::VolumeExpansion::ONLINE);
   }

@@ -12,6 +12,7 @@
 
 #include "lib/async/blocking.h"
 #include "lib/async/sync.h"
+#include "lib/async/timeout.h"
 #include "lib/base/random.h"
 #include "lib/csi/message_json.h"
 #include "lib/rpc/server.h"
@@ -84,6 +85,20 @@ void Serve(rpc::Server& server, DriverContext& context, const std::string& servi
                              Req request, Resp* response) {
                            return run(ctx, full, method, fn, std::move(request), response);
                          });
+}
+
+// Runs fn on the blocking pool and waits for its end, also for a caller that has given up: its locks
+// stay held, and what was done is remembered for its next attempt.
+template <typename F>
+async::Task<std::invoke_result_t<F&>> Work(DriverContext& context, F fn) {
+  co_return co_await async::Shielded(async::Blocking(context.blocking, std::move(fn)));
+}
+
+// Whether the capability is announced. --without takes its name, alone or as SERVICE.NAME with
+// PLUGIN, CONTROLLER or NODE.
+inline bool Announces(const DriverOptions& options, const std::string& service,
+                      const std::string& name) {
+  return !options.without.contains(name) && !options.without.contains(service + "." + name);
 }
 
 // A failure of a method, with the code that CSI names for it.

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/support/driver/volume_store.h"
 
+#include <fcntl.h>
+#include <linux/fs.h>
 #include <rapidjson/document.h>
 #include <rapidjson/prettywriter.h>
 #include <rapidjson/stringbuffer.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -12,12 +18,19 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/base/unique_fd.h"
+#include "test/support/driver/loop_device.h"
+#include "test/support/driver/mounter.h"
+#include "test/support/driver/tool.h"
+
 namespace csinative::driver {
 namespace {
 
 namespace fs = std::filesystem;
 using Writer = rapidjson::PrettyWriter<rapidjson::StringBuffer>;
 using StringMap = std::map<std::string, std::string>;
+
+constexpr char kStagedPrefix[] = "staged.";
 
 Status FromErrorCode(const std::error_code& error, const std::string& what) {
   return error ? OsStatus(error.value(), what) : Status();
@@ -71,6 +84,8 @@ std::string Describe(const Volume& volume) {
   w.Int64(volume.capacity_bytes);
   w.Key("block");
   w.Bool(volume.block);
+  w.Key("image");
+  w.Bool(volume.image);
   Put(w, "fsType", volume.fs_type);
   Put(w, "context", volume.context);
   Put(w, "mutableParameters", volume.mutable_parameters);
@@ -96,6 +111,7 @@ Volume ParseVolume(const rapidjson::Value& json) {
   volume.name = Text(json, "name");
   volume.capacity_bytes = Number(json, "capacityBytes");
   volume.block = Flag(json, "block");
+  volume.image = Flag(json, "image");
   volume.fs_type = Text(json, "fsType");
   volume.context = Map(json, "context");
   volume.mutable_parameters = Map(json, "mutableParameters");
@@ -125,6 +141,8 @@ std::string Describe(const Snapshot& snapshot) {
   w.Int64(snapshot.creation_seconds);
   w.Key("block");
   w.Bool(snapshot.block);
+  w.Key("image");
+  w.Bool(snapshot.image);
   w.EndObject();
   return buffer.GetString();
 }
@@ -137,6 +155,7 @@ Snapshot ParseSnapshot(const rapidjson::Value& json) {
   snapshot.size_bytes = Number(json, "sizeBytes");
   snapshot.creation_seconds = Number(json, "creationSeconds");
   snapshot.block = Flag(json, "block");
+  snapshot.image = Flag(json, "image");
   return snapshot;
 }
 
@@ -168,16 +187,59 @@ Result<rapidjson::Document> ReadDescription(const fs::path& folder) {
   return json;
 }
 
-// The data of a volume or snapshot: the folder "data" and the file "image", whichever is there.
+// Writes out what the kernel holds back of an image that is in use, and keeps a mounted filesystem
+// still until it is destroyed.
+class Quiesced {
+ public:
+  explicit Quiesced(const std::string& image) {
+    Result<std::optional<std::string>> device = FindLoopDevice(image);
+    if (!device.ok() || !*device) return;
+    struct stat info {};
+    if (stat((*device)->c_str(), &info) != 0) return;
+    const std::string number =
+        std::to_string(major(info.st_rdev)) + ":" + std::to_string(minor(info.st_rdev));
+    Result<std::vector<MountEntry>> table = ReadMountTable();
+    for (const MountEntry& entry : table.ok() ? *table : std::vector<MountEntry>()) {
+      if (entry.device != number) continue;
+      mounted_.reset(open(entry.target.c_str(), O_RDONLY | O_CLOEXEC));
+      frozen_ = mounted_.valid() && ioctl(mounted_.get(), FIFREEZE, 0) == 0;
+      break;
+    }
+    UniqueFd raw(open((*device)->c_str(), O_RDONLY | O_CLOEXEC));
+    if (raw.valid()) fsync(raw.get());
+  }
+  ~Quiesced() {
+    if (frozen_) ioctl(mounted_.get(), FITHAW, 0);
+  }
+  Quiesced(const Quiesced&) = delete;
+  Quiesced& operator=(const Quiesced&) = delete;
+
+ private:
+  UniqueFd mounted_;
+  bool frozen_ = false;
+};
+
+// The data of a volume or snapshot, with owners and holes as they are.
 Status CopyData(const std::string& from, const std::string& to) {
+  Quiesced quiesced(from + "/image");
   for (const char* part : {"/data", "/image"}) {
     std::error_code error;
     if (!fs::exists(from + part, error)) continue;
-    fs::copy(from + part, to + part,
-             fs::copy_options::recursive | fs::copy_options::copy_symlinks |
-                 fs::copy_options::overwrite_existing,
-             error);
-    if (error) return FromErrorCode(error, "copy " + from + part);
+    CSI_RETURN_IF_ERROR(
+        RunTool({"cp", "-a", "--sparse=always", "--reflink=auto", from + part, to + part}));
+  }
+  return Status();
+}
+
+Status ResizeImage(const std::string& folder, int64_t bytes) {
+  const std::string image = folder + "/image";
+  UniqueFd fd(open(image.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!fd.valid()) return OsStatus(errno, "open " + image);
+  struct stat info {};
+  if (fstat(fd.get(), &info) != 0) return OsStatus(errno, "stat " + image);
+  // Sparse: takes no space until it is written. Never shrinks.
+  if (info.st_size < bytes && ftruncate(fd.get(), bytes) != 0) {
+    return OsStatus(errno, "resize " + image);
   }
   return Status();
 }
@@ -199,7 +261,9 @@ Status VolumeStore::Load() {
   for (const auto& entry : fs::directory_iterator(dir_ + "/volumes")) {
     Result<rapidjson::Document> json = ReadDescription(entry.path());
     if (json.ok()) {
-      Keep(ParseVolume(*json));
+      // Inline volumes belong to the node service alone.
+      Volume volume = ParseVolume(*json);
+      if (!volume.ephemeral) Keep(std::move(volume));
     } else {
       // Made or removed half-way when the driver died: nobody was told of it.
       CSI_RETURN_IF_ERROR(Remove(entry.path()));
@@ -265,6 +329,12 @@ void VolumeStore::ForgetSnapshot(const std::string& id) {
   snapshots_.erase(it);
 }
 
+Result<Volume> VolumeStore::Read(const std::string& folder) {
+  Result<rapidjson::Document> json = ReadDescription(folder);
+  if (!json.ok()) return NotFoundError("no such volume");
+  return ParseVolume(*json);
+}
+
 Status VolumeStore::Write(const std::string& folder, const Volume& volume, Data data,
                           const std::string& copy_from) {
   std::error_code error;
@@ -272,18 +342,38 @@ Status VolumeStore::Write(const std::string& folder, const Volume& volume, Data 
     fs::create_directory(folder, error);
     if (error) return FromErrorCode(error, "mkdir " + folder);
     if (!copy_from.empty()) CSI_RETURN_IF_ERROR(CopyData(copy_from, folder));
-    const std::string image = folder + "/image";
-    if (volume.block) {
-      if (!fs::exists(image, error)) std::ofstream(image, std::ios::app | std::ios::binary);
-      // Sparse: takes no space until it is written.
-      fs::resize_file(image, static_cast<uintmax_t>(volume.capacity_bytes), error);
-      if (error) return FromErrorCode(error, "resize " + image);
+    if (volume.image) {
+      CSI_RETURN_IF_ERROR(ResizeImage(folder, volume.capacity_bytes));
     } else if (!fs::exists(folder + "/data", error)) {
       fs::create_directory(folder + "/data", error);
       if (error) return FromErrorCode(error, "mkdir " + folder + "/data");
     }
   }
   return WriteDescription(folder, Describe(volume));
+}
+
+Status VolumeStore::Grow(const std::string& folder, const Volume& volume) {
+  if (volume.image) CSI_RETURN_IF_ERROR(ResizeImage(folder, volume.capacity_bytes));
+  return WriteDescription(folder, Describe(volume));
+}
+
+Status VolumeStore::SetStaged(const std::string& folder, const std::string& node_id,
+                              bool staged) {
+  const std::string mark = folder + "/" + kStagedPrefix + node_id;
+  if (!staged) {
+    return unlink(mark.c_str()) == 0 || errno == ENOENT ? Status()
+                                                        : OsStatus(errno, "remove " + mark);
+  }
+  UniqueFd fd(open(mark.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  return fd.valid() ? Status() : OsStatus(errno, "create " + mark);
+}
+
+bool VolumeStore::IsStaged(const std::string& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().starts_with(kStagedPrefix)) return true;
+  }
+  return false;
 }
 
 Status VolumeStore::Write(const std::string& folder, const Snapshot& snapshot,

@@ -22,8 +22,9 @@ struct Volume {
   std::string id;
   std::string name;
   int64_t capacity_bytes = 0;
-  bool block = false;   // data is the file "image"; else the folder "data", or an image with a
-  std::string fs_type;  // filesystem when image backing is on
+  bool block = false;  // raw, else with a filesystem
+  bool image = false;  // the data is the file "image", else the folder "data"
+  std::string fs_type;
   std::map<std::string, std::string> context;
   std::map<std::string, std::string> mutable_parameters;
   std::map<std::string, std::string> topology;
@@ -40,6 +41,7 @@ struct Snapshot {
   int64_t size_bytes = 0;
   int64_t creation_seconds = 0;
   bool block = false;
+  bool image = false;
 };
 
 class VolumeStore {
@@ -65,6 +67,10 @@ class VolumeStore {
   std::string VolumeDir(const std::string& id) const { return dir_ + "/volumes/" + id; }
   std::string SnapshotDir(const std::string& id) const { return dir_ + "/snapshots/" + id; }
 
+  // Blocking pool. What the folder of a volume says now, also if another process has written it.
+  // kNotFound without a description.
+  static Result<Volume> Read(const std::string& folder);
+
   // Blocking pool. Description and, when `create` is set, the empty data of a volume; or a copy of
   // the data in `copy_from`.
   enum class Data { kKeep, kCreate };
@@ -72,6 +78,11 @@ class VolumeStore {
                       const std::string& copy_from = "");
   static Status Write(const std::string& folder, const Snapshot& snapshot,
                       const std::string& copy_from);
+  // Blocking pool. Grows the data to the size that the description has, and writes that.
+  static Status Grow(const std::string& folder, const Volume& volume);
+  // Blocking pool. A mark of a node that uses the volume; it survives a crash.
+  static Status SetStaged(const std::string& folder, const std::string& node_id, bool staged);
+  static bool IsStaged(const std::string& folder);
   // Blocking pool. Removes the folder; Ok when it is not there.
   static Status Remove(const std::string& folder);
 

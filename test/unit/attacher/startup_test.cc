@@ -9,6 +9,7 @@
 #include "lib/async/run.h"
 #include "lib/async/sleep.h"
 #include "lib/async/virtual_loop.h"
+#include "proto/csi/v1/csi.pb.h"
 #include "test/support/fake_channel.h"
 
 namespace csinative::attacher {

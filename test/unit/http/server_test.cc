@@ -164,6 +164,13 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedCase{"ManyHeaders", "GET / HTTP/1.1\r\nHost: x\r\n" + ManyHeaders(),
                     "HTTP/1.1 431 Request Header Fields Too Large\r\n"},
         RefusedCase{"BigBody", "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n",
+                    "HTTP/1.1 413 "},
+        RefusedCase{"BigBodyThatHasArrived",
+                    "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n12345678901",
+                    "HTTP/1.1 413 "},
+        RefusedCase{"BigChunkedBody",
+                    "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    "6\r\n123456\r\n6\r\n123456\r\n0\r\n\r\n",
                     "HTTP/1.1 413 "}),
     [](const auto& info) { return info.param.name; });
 

@@ -245,7 +245,7 @@ TEST_P(TransportStreamTest, GzipIsDecodedPieceByPiece) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, TransportStreamTest,
-                         ::testing::Values(Transport::kBeast, Transport::kCppRest),
+                         ::testing::Values(Transport::kBeast),
                          [](const auto& info) { return TransportName(info.param); });
 
 }  // namespace

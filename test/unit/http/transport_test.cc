@@ -465,6 +465,45 @@ TEST_P(TransportTest, AnswerThatIsNoHttpIsAFailure) {
   }
 }
 
+// The header alone in the first packet, then the body byte by byte.
+async::Task<void> TrickleAnswer(async::RealLoop* loop, int listener, std::string bytes) {
+  auto accepting = std::make_shared<Stream>(
+      loop->io(), UniqueFd(::fcntl(listener, F_DUPFD_CLOEXEC, 0)), nullptr);
+  (void)co_await accepting->WaitReadable();
+  accepting->Close(Stream::CloseMode::kAbrupt);
+  UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  auto stream = std::make_shared<Stream>(loop->io(), std::move(fd), nullptr);
+  (void)co_await stream->Read();
+  for (char c : bytes) {
+    (void)co_await stream->Write(std::string(1, c));
+    (void)co_await async::Sleep(std::chrono::microseconds(100));
+  }
+  (void)co_await stream->Read();
+  stream->Close(Stream::CloseMode::kAbrupt);
+}
+
+TEST_P(TransportTest, AnswerMayComeByteByByte) {
+  for (const std::string bytes :
+       {"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nb\r\n3\r\nody\r\n0\r\n\r\n"}) {
+    Result<UniqueFd> listener = ListenTcp("127.0.0.1:0");
+    ASSERT_TRUE(listener.ok());
+    Connect({.base_url = StrCat("http://127.0.0.1:", LocalPort(listener->get()))});
+    const auto talk = [](async::RealLoop* loop, std::unique_ptr<Client>* client, int fd,
+                         std::string text) -> async::Task<Result<Response>> {
+      async::Scope scope(*loop);
+      scope.Spawn(TrickleAnswer(loop, fd, std::move(text)));
+      Result<Response> response = co_await (*client)->Do({.target = "/"});
+      client->reset();
+      co_await scope.Join();
+      co_return response;
+    };
+    Result<Response> response = Run(talk(&loop_, &client_, listener->get(), bytes));
+    ASSERT_TRUE(response.ok()) << response.status().ToString();
+    EXPECT_EQ(response->body, "body");
+  }
+}
+
 TEST_P(TransportTest, BodyThatEndsWithTheConnectionIsRead) {
   Result<UniqueFd> listener = ListenTcp("127.0.0.1:0");
   ASSERT_TRUE(listener.ok());
@@ -594,10 +633,10 @@ TEST_P(TransportTest, DestroyedClientClosesItsConnections) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, TransportTest,
-                         ::testing::Values(Transport::kBeast, Transport::kCppRest),
+                         ::testing::Values(Transport::kBeast),
                          [](const auto& info) { return TransportName(info.param); });
 INSTANTIATE_TEST_SUITE_P(Each, ResendTest,
-                         ::testing::Values(Transport::kBeast, Transport::kCppRest),
+                         ::testing::Values(Transport::kBeast),
                          [](const auto& info) { return TransportName(info.param); });
 
 }  // namespace

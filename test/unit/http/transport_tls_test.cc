@@ -210,7 +210,7 @@ TEST_P(TransportTlsTest, BigBodiesTravelOverTls) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, TransportTlsTest,
-                         ::testing::Values(Transport::kBeast, Transport::kCppRest),
+                         ::testing::Values(Transport::kBeast),
                          [](const auto& info) { return TransportName(info.param); });
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "apis/k8s.h"
 #include "lib/async/run.h"
+#include "lib/async/timeout.h"
 #include "test/support/fake_api_transport.h"
 #include "test/support/kube_wire.h"
 

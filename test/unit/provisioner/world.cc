@@ -47,6 +47,7 @@ void World::Start() {
   deps.loop = &loop_;
   deps.random = random_.get();
   deps.client = client_.get();
+  deps.event_client = client_.get();
   deps.channel = &channel_;
   deps.registry = &registry_;
   deps.host_name = "host";
@@ -110,6 +111,20 @@ void World::AddSecret(const std::string& ns, const std::string& name, const std:
   Add(StrCat(R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":)", JsonString(name),
              R"(,"namespace":)", JsonString(ns), R"(},"data":{)", JsonString(key), ":",
              JsonString(base64), "}}"));
+}
+
+void World::MergeDocument(const std::string& resource, const std::string& ns,
+                          const std::string& name, const std::string& patch,
+                          const std::string& subresource) {
+  kube::ApiRequest request;
+  request.method = "PATCH";
+  request.path = StrCat("/apis/snapshot.storage.k8s.io/v1/", ns.empty() ? "" : "namespaces/", ns,
+                        ns.empty() ? "" : "/", resource, "/", name, "/", subresource);
+  request.accept = "application/json";
+  request.content_type = "application/merge-patch+json";
+  request.body = patch;
+  auto answer = Wait(admin_transport_.Do(std::move(request)));
+  ASSERT_TRUE(answer.ok() && answer->code == 200) << (answer.ok() ? answer->body : "");
 }
 
 void World::RemoveClaim(const std::string& name, const std::string& ns) {

@@ -82,6 +82,9 @@ class World {
                                       std::move(subresource)));
     if (!done.ok()) Fail(done.status());
   }
+  // The same for a snapshot object, which has no message.
+  void MergeDocument(const std::string& resource, const std::string& ns, const std::string& name,
+                     const std::string& patch, const std::string& subresource);
   template <typename T>
   void Remove(kube::ObjectName name) {
     Status done = Wait(admin_->Delete<T>(std::move(name)));

@@ -95,7 +95,6 @@ TEST_F(MuxTest, UncleanPathIsRedirected) {
 }
 
 TEST_F(MuxTest, EscapedPathMatchesLiterally) {
-  Handle("/a b");
   Handle("/c%2Fd");
   EXPECT_EQ(Ask("/a"), "404 404 page not found\n");
   EXPECT_EQ(Ask("/c%2fd"), "200 /c%2Fd");

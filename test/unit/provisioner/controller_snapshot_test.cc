@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Restores: the finalizer on the snapshot, the content source, and what stays when they fail
+// (provisioner 9.4, 15.1, 22.7).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidjson/document.h>
+
+#include "lib/base/strings.h"
+#include "test/unit/provisioner/world.h"
+
+namespace csinative::provisioner {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using CreateRequest = ::csi::v1::CreateVolumeRequest;
+
+constexpr char kOurs[] = "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection";
+
+class SnapshotTest : public ::testing::Test {
+ protected:
+  SnapshotTest() {
+    world_.features.create_delete_snapshot = true;
+    world_.AddClass();
+    AddSnapshot();
+  }
+  // Snapshot "s" with content "c"; the status as the snapshot controller writes it.
+  void AddSnapshot() {
+    world_.Add(R"({"apiVersion":"snapshot.storage.k8s.io/v1","kind":"VolumeSnapshot",
+        "metadata":{"name":"s","namespace":"ns"},
+        "spec":{"source":{"persistentVolumeClaimName":"src"}}})");
+    const std::string uid = *TextAt(Json("volumesnapshots", "ns", "s"), {"metadata", "uid"});
+    world_.Add(StrCat(R"({"apiVersion":"snapshot.storage.k8s.io/v1","kind":"VolumeSnapshotContent",
+        "metadata":{"name":"c"},"spec":{"driver":"test-driver","deletionPolicy":"Delete",
+        "source":{"volumeHandle":"v"},
+        "volumeSnapshotRef":{"name":"s","namespace":"ns","uid":")",
+                      uid, R"("}}})"));
+    world_.MergeDocument("volumesnapshots", "ns", "s",
+                         R"({"status":{"readyToUse":true,"restoreSize":"1000",
+                             "boundVolumeSnapshotContentName":"c"}})",
+                         "status");
+    world_.MergeDocument("volumesnapshotcontents", "", "c",
+                         R"({"status":{"snapshotHandle":"sid","readyToUse":true}})", "status");
+  }
+  rapidjson::Document Json(const std::string& resource, const std::string& ns,
+                           const std::string& name) {
+    rapidjson::Document document;
+    const auto object = world_.api().GetObject("snapshot.storage.k8s.io", resource, ns, name);
+    document.Parse(object ? object->json.c_str() : "{}");
+    return document;
+  }
+  bool Protected() { return HasFinalizer(Json("volumesnapshots", "ns", "s"), kOurs); }
+  ClaimSpec Restore(const std::string& request = "1000") {
+    return {.request = request,
+            .extra_spec = R"(,"dataSource":{"apiGroup":"snapshot.storage.k8s.io",
+                              "kind":"VolumeSnapshot","name":"s"})"};
+  }
+
+  World world_;
+};
+
+TEST_F(SnapshotTest, RestoreIsProtectedWhileItRuns) {  // provisioner/22.7/1
+  world_.AddClaim(Restore());
+  world_.Start();
+  EXPECT_THAT(world_.Writes(),
+              ElementsAre("PUT /apis/snapshot.storage.k8s.io/v1/namespaces/ns/volumesnapshots/s",
+                          "PUT /apis/snapshot.storage.k8s.io/v1/namespaces/ns/volumesnapshots/s",
+                          "POST persistentvolumes"));
+  EXPECT_FALSE(Protected());
+  const auto requests = world_.Requests<CreateRequest>(kCreateVolume);
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].volume_content_source().snapshot().snapshot_id(), "sid");
+  EXPECT_EQ(
+      world_.Counter("controller_persistentvolumeclaim_provision_total", {"sc", "VolumeSnapshot"}),
+      1);
+}
+
+TEST_F(SnapshotTest, FailedRestoreKeepsTheSnapshot) {
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(13, "no"));
+  world_.AddClaim(Restore());
+  world_.Start();
+  EXPECT_TRUE(Protected());
+  world_.Advance(std::chrono::seconds(2));
+  EXPECT_FALSE(Protected());
+  EXPECT_TRUE(world_.OnlyVolume().has_value());
+}
+
+TEST_F(SnapshotTest, SmallClaimNeverTouchesTheSnapshot) {  // provisioner/22.7/3
+  world_.AddClaim(Restore("100"));
+  world_.Start();
+  EXPECT_THAT(world_.Calls(), IsEmpty());
+  EXPECT_THAT(world_.Writes(), IsEmpty());
+  EXPECT_THAT(world_.Events(),
+              Contains(HasSubstr("error getting handle for DataSource Type VolumeSnapshot by Name "
+                                 "s: requested volume size 100 is less than the size 1000")));
+}
+
+TEST_F(SnapshotTest, AnswerWithoutContentSourceIsCleanedUp) {  // provisioner/22.7/14
+  ::csi::v1::CreateVolumeResponse response;
+  response.mutable_volume()->set_volume_id("empty");
+  world_.driver().AnswerOnce(kCreateVolume, response);
+  world_.AddClaim(Restore());
+  world_.Start();
+  EXPECT_THAT(world_.Calls(), ElementsAre("CreateVolume", "DeleteVolume"));
+  EXPECT_THAT(world_.Events(), Contains(HasSubstr("content source missing")));
+}
+
+TEST_F(SnapshotTest, MissingRightToProtectIsTolerated) {
+  world_.api().set_fault_hook([](const apiserver::RequestInfo& info) {
+    apiserver::Fault fault;
+    if (info.resource == "volumesnapshots" && info.verb == "update") fault.code = 403;
+    return fault;
+  });
+  world_.AddClaim(Restore());
+  world_.Start();
+  EXPECT_TRUE(world_.OnlyVolume().has_value());
+}
+
+TEST_F(SnapshotTest, ConflictWhileProtectingIsRetried) {
+  bool first = true;
+  world_.api().set_fault_hook([&](const apiserver::RequestInfo& info) {
+    apiserver::Fault fault;
+    if (info.resource == "volumesnapshots" && info.verb == "update" && first) {
+      first = false;
+      fault.code = 409;
+      fault.reason = "Conflict";
+    }
+    return fault;
+  });
+  world_.AddClaim(Restore());
+  world_.Start();
+  EXPECT_THAT(world_.Calls(), IsEmpty());
+  world_.Advance(std::chrono::seconds(2));
+  EXPECT_TRUE(world_.OnlyVolume().has_value());
+}
+
+}  // namespace
+}  // namespace csinative::provisioner
