@@ -10,9 +10,9 @@
 namespace csinative::kube {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::UnorderedElementsAre;
 
 core::ConfigMap MapNamed(std::string name) {
   core::ConfigMap map;
@@ -48,6 +48,13 @@ class InformerIntegrationTest : public ApiFixture, public ::testing::WithParamIn
     scope_.Spawn(informer_.Run());
     RunUntil([this] { return informer_.synced(); }, "sync");
   }
+  // Start, until the watch has brought something: one that ends at once without is listed again.
+  void StartAndSeeAnEvent() {
+    Start();
+    Create("seed");
+    RunUntil([this] { return informer_.Contains("default/seed"); }, "the first event");
+    TakeCalls();
+  }
   void Create(std::string name) {
     const auto made = Run(writer_.Create(MapNamed(std::move(name))));
     EXPECT_TRUE(made.ok()) << made.status().ToString();
@@ -56,13 +63,15 @@ class InformerIntegrationTest : public ApiFixture, public ::testing::WithParamIn
     RunUntil([this, count] { return calls_.size() >= count; }, "handler calls");
   }
   std::vector<std::string> TakeCalls() { return std::exchange(calls_, {}); }
-  // Requests of the informer so far, as "list" and "watch".
+  // What the informer has asked for since the log was cleared.
   std::vector<std::string> Requests() {
     std::vector<std::string> out;
     for (const apiserver::LoggedRequest& request : api().log()) {
-      if (request.target.starts_with("/api/v1/namespaces/default/configmaps?")) {
-        out.push_back(request.target.find("watch=true") == std::string::npos ? "list" : "watch");
-      }
+      if (!request.target.starts_with("/api/v1/namespaces/default/configmaps?")) continue;
+      const auto has = [&](const char* text) {
+        return request.target.find(text) != std::string::npos;
+      };
+      out.push_back(has("sendInitialEvents") ? "streamed list" : has("watch=") ? "watch" : "list");
     }
     return out;
   }
@@ -91,26 +100,24 @@ TEST_P(InformerIntegrationTest, FollowsTheServer) {
 }
 
 TEST_P(InformerIntegrationTest, CutWatchContinuesWithoutAList) {
-  Create("a");
-  Start();
-  TakeCalls();
+  StartAndSeeAnEvent();
   api().ClearLog();
   api().CutWatches();
   Create("b");
   RunUntilCalls(1);
   EXPECT_THAT(TakeCalls(), ElementsAre("add b"));
+  EXPECT_THAT(Requests(), Each("watch"));
 }
 
 TEST_P(InformerIntegrationTest, EndedWatchContinuesWithoutAList) {
-  Create("a");
-  Start();
-  TakeCalls();
-  RunUntil([this] { return api().open_watches() == 1; }, "an open watch");
+  StartAndSeeAnEvent();
+  api().ClearLog();
   api().EndWatches();
   RunUntil([this] { return api().open_watches() == 0; }, "the end of the watch");
   Create("b");
   RunUntilCalls(1);
   EXPECT_THAT(TakeCalls(), ElementsAre("add b"));
+  EXPECT_THAT(Requests(), Each("watch"));
 }
 
 TEST_P(InformerIntegrationTest, CompactedHistoryLeadsToARelist) {
@@ -137,13 +144,13 @@ TEST_P(InformerIntegrationTest, CompactedHistoryLeadsToARelist) {
 }
 
 TEST_P(InformerIntegrationTest, LostConnectionsComeBack) {
-  Create("a");
-  Start();
-  TakeCalls();
+  StartAndSeeAnEvent();
+  api().ClearLog();
   server_.DropConnections();
   Create("b");
   RunUntilCalls(1);
   EXPECT_THAT(TakeCalls(), ElementsAre("add b"));
+  EXPECT_THAT(Requests(), Each("watch"));
 }
 
 TEST_P(InformerIntegrationTest, ManyObjectsArriveComplete) {

@@ -265,6 +265,7 @@ TEST(ServerStartTest, FailureIsWordedAsInGo) {
   EXPECT_EQ(server->Start(dir.Address("none/s")).message(),
             "listen unix " + dir.path() + "/none/s: bind: no such file or directory");
   std::ofstream(dir.path() + "/file") << "kept";
+  server = NewServer(loop);
   EXPECT_EQ(server->Start(dir.Address("file")).message(),
             "listen unix " + dir.path() + "/file: bind: address already in use");
 }
