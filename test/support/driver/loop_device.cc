@@ -31,8 +31,8 @@ Result<UniqueFd> Open(const std::string& path, int flags) {
 Result<UniqueFd> OpenDevice(int number) {
   const std::string path = "/dev/loop" + std::to_string(number);
   if (access(path.c_str(), F_OK) != 0 &&
-      mknod(path.c_str(), S_IFBLK | 0660,
-            makedev(kLoopMajor, static_cast<unsigned>(number))) != 0 &&
+      mknod(path.c_str(), S_IFBLK | 0660, makedev(kLoopMajor, static_cast<unsigned>(number))) !=
+          0 &&
       errno != EEXIST) {
     return OsStatus(errno, "mknod " + path);
   }
@@ -42,7 +42,7 @@ Result<UniqueFd> OpenDevice(int number) {
 }  // namespace
 
 Result<std::optional<std::string>> FindLoopDevice(const std::string& image) {
-  struct stat wanted {};
+  struct stat wanted{};
   if (stat(image.c_str(), &wanted) != 0) {
     if (errno == ENOENT) return std::optional<std::string>();
     return OsStatus(errno, "stat " + image);

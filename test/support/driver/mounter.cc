@@ -25,12 +25,12 @@ struct NamedFlag {
   unsigned long clear;
 };
 constexpr NamedFlag kFlags[] = {
-    {"ro", MS_RDONLY, 0},          {"rw", 0, MS_RDONLY},
-    {"noatime", MS_NOATIME, 0},    {"nodiratime", MS_NODIRATIME, 0},
-    {"relatime", MS_RELATIME, 0},  {"strictatime", MS_STRICTATIME, 0},
-    {"nosuid", MS_NOSUID, 0},      {"nodev", MS_NODEV, 0},
-    {"noexec", MS_NOEXEC, 0},      {"sync", MS_SYNCHRONOUS, 0},
-    {"dirsync", MS_DIRSYNC, 0},    {"defaults", 0, 0},
+    {"ro", MS_RDONLY, 0},         {"rw", 0, MS_RDONLY},
+    {"noatime", MS_NOATIME, 0},   {"nodiratime", MS_NODIRATIME, 0},
+    {"relatime", MS_RELATIME, 0}, {"strictatime", MS_STRICTATIME, 0},
+    {"nosuid", MS_NOSUID, 0},     {"nodev", MS_NODEV, 0},
+    {"noexec", MS_NOEXEC, 0},     {"sync", MS_SYNCHRONOUS, 0},
+    {"dirsync", MS_DIRSYNC, 0},   {"defaults", 0, 0},
 };
 // What a remount can change for one bind mount.
 constexpr unsigned long kBindFlags = MS_RDONLY | MS_NOATIME | MS_NODIRATIME | MS_RELATIME |

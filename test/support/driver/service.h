@@ -87,8 +87,8 @@ void Serve(rpc::Server& server, DriverContext& context, const std::string& servi
                          });
 }
 
-// Runs fn on the blocking pool and waits for its end, also for a caller that has given up: its locks
-// stay held, and what was done is remembered for its next attempt.
+// Runs fn on the blocking pool and waits for its end, also for a caller that has given up: its
+// locks stay held, and what was done is remembered for its next attempt.
 template <typename F>
 async::Task<std::invoke_result_t<F&>> Work(DriverContext& context, F fn) {
   co_return co_await async::Shielded(async::Blocking(context.blocking, std::move(fn)));

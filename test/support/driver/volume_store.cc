@@ -194,7 +194,7 @@ class Quiesced {
   explicit Quiesced(const std::string& image) {
     Result<std::optional<std::string>> device = FindLoopDevice(image);
     if (!device.ok() || !*device) return;
-    struct stat info {};
+    struct stat info{};
     if (stat((*device)->c_str(), &info) != 0) return;
     const std::string number =
         std::to_string(major(info.st_rdev)) + ":" + std::to_string(minor(info.st_rdev));
@@ -235,7 +235,7 @@ Status ResizeImage(const std::string& folder, int64_t bytes) {
   const std::string image = folder + "/image";
   UniqueFd fd(open(image.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd.valid()) return OsStatus(errno, "open " + image);
-  struct stat info {};
+  struct stat info{};
   if (fstat(fd.get(), &info) != 0) return OsStatus(errno, "stat " + image);
   // Sparse: takes no space until it is written. Never shrinks.
   if (info.st_size < bytes && ftruncate(fd.get(), bytes) != 0) {
@@ -357,8 +357,7 @@ Status VolumeStore::Grow(const std::string& folder, const Volume& volume) {
   return WriteDescription(folder, Describe(volume));
 }
 
-Status VolumeStore::SetStaged(const std::string& folder, const std::string& node_id,
-                              bool staged) {
+Status VolumeStore::SetStaged(const std::string& folder, const std::string& node_id, bool staged) {
   const std::string mark = folder + "/" + kStagedPrefix + node_id;
   if (!staged) {
     return unlink(mark.c_str()) == 0 || errno == ENOENT ? Status()
