@@ -63,7 +63,12 @@ TEST(NormalizeTest, KeepsWhatClientsChoose) {
 
 TEST(NormalizeTest, StreamsBecomeArrays) {
   EXPECT_EQ(NormalizeBody("{\"a\":1}\n{\"b\":2}\n", {}), R"([{"a":1},{"b":2}])");
-  EXPECT_EQ(NormalizeBody("", {}), R"([])");
+  EXPECT_EQ(NormalizeBody("{\"type\":\"ADDED\",\"object\":{}}\n", {}),
+            R"([{"object":{},"type":"ADDED"}])");
+}
+
+TEST(NormalizeTest, OtherTextsBecomeStrings) {
+  EXPECT_EQ(NormalizeBody("", {}), R"("")");
   EXPECT_EQ(NormalizeBody("ok", {}), R"("ok")");
 }
 

@@ -227,6 +227,38 @@ TEST_F(SemanticsTest, UnboundClaimSpecIsImmutable) {
   EXPECT_EQ(Patch(claim, R"({"spec":{"volumeName":"v"}})").front(), '{');
 }
 
+TEST_F(SemanticsTest, BoundClaimGrowsOnlyWhereItsClassAllowsIt) {
+  Create("storageclasses", "", R"({"metadata":{"name":"fixed"},"provisioner":"d"})");
+  Create("storageclasses", "",
+         R"({"metadata":{"name":"growing"},"provisioner":"d","allowVolumeExpansion":true})");
+  for (std::string_view name : {"fixed", "growing"}) {
+    Create("persistentvolumeclaims", "ns",
+           StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{"volumeName":"v",)",
+                  R"("accessModes":["ReadWriteOnce"],"storageClassName":")", name,
+                  R"(","resources":{"requests":{"storage":"1Gi"}}}})"));
+  }
+  constexpr char kGrow[] = R"({"spec":{"resources":{"requests":{"storage":"2Gi"}}}})";
+  EXPECT_EQ(Patch(At("persistentvolumeclaims", "ns", "fixed"), kGrow).substr(0, 3), "403");
+  EXPECT_EQ(Patch(At("persistentvolumeclaims", "ns", "growing"), kGrow).front(), '{');
+}
+
+TEST_F(SemanticsTest, NamespaceGetsItsServiceAccount) {
+  EXPECT_EQ(Stored(At("serviceaccounts", "ns", "default"), "metadata", "name"), R"("default")");
+}
+
+TEST_F(SemanticsTest, PhaseOfAVolumeRemembersWhenItChanged) {
+  Create("persistentvolumes", "",
+         R"({"metadata":{"name":"v"},"spec":{"capacity":{"storage":"1Gi"},)"
+         R"("accessModes":["ReadWriteOnce"],"csi":{"driver":"d","volumeHandle":"h"}}})");
+  Target volume = At("persistentvolumes", "", "v");
+  Target status = At("persistentvolumes", "", "v", "status");
+  scheduler_.Advance(std::chrono::seconds(5));
+  Patch(status, R"({"status":{"message":"m"}})");
+  EXPECT_EQ(Stored(volume, "status", "lastPhaseTransitionTime"), R"("2024-01-01T00:00:00Z")");
+  Patch(status, R"({"status":{"phase":"Bound"}})");
+  EXPECT_EQ(Stored(volume, "status", "lastPhaseTransitionTime"), R"("2024-01-01T00:00:05Z")");
+}
+
 TEST_F(SemanticsTest, DryRunWritesNothing) {
   int64_t version = store_.resource_version();
   Target target = At("configmaps", "ns");
