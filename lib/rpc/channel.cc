@@ -120,14 +120,6 @@ async::Task<Result<std::unique_ptr<Channel>>> Connect(async::EventLoop& loop, st
   co_return std::unique_ptr<Channel>(std::make_unique<GrpcChannel>(std::move(dialer)));
 }
 
-Status RpcStatus(int grpc_code, std::string description) {
-  const Code code = grpc_code >= 1 && grpc_code <= static_cast<int>(Code::kUnauthenticated)
-                        ? static_cast<Code>(grpc_code)
-                        : Code::kUnknown;
-  std::string text = StrCat("rpc error: code = ", CodeName(grpc_code), " desc = ", description);
-  return Status(code, std::move(text), RpcError{grpc_code, std::move(description)});
-}
-
 const std::string& Description(const Status& status) {
   const RpcError* error = status.rpc_error();
   return error != nullptr ? error->description : status.message();

@@ -65,9 +65,8 @@ async::Task<Result<std::unique_ptr<Channel>>> Connect(async::EventLoop& loop, st
 // With `loss_aware`, only unix:// and absolute paths pass.
 Result<std::string> NormalizeAddress(const std::string& address, bool loss_aware);
 
-// The failure of a call: message "rpc error: code = <Name> desc = <description>", detail RpcError.
-// REQUIRES: grpc_code != 0.
-Status RpcStatus(int grpc_code, std::string description);
+// The failure of a call (lib/base/status.h).
+using csinative::RpcStatus;
 
 // The text that Go shows for the error: of an RpcStatus "rpc error: code = <Name> desc = <text>".
 inline std::string ErrorText(const Status& status) { return status.message(); }
