@@ -51,25 +51,31 @@ build_suite() {
     go_build build -tags tools -trimpath -ldflags "-s -w" -o "$1/agnhost" k8s.io/kubernetes/test/images/agnhost
 }
 
-# binaries_ensure kubernetes|upstream|suite: builds what is not in the cache yet. Several may call it at once: one builds, the others wait
-# for it; a folder appears in the cache only when it is complete.
+# binaries_ensure kubernetes|upstream|suite: builds what is not in the cache yet.
 binaries_ensure() {
-  local what="$1" dir module="$1" lock started
+  local what="$1" dir module="$1"
   dir="$(binaries_dir "$what")"
   [[ ! -d $dir ]] || return 0
-  need flock util-linux
   need_go
   [[ $what != suite ]] || module=kubernetes
+  (cd "$cluster_source/$module" && cache_fill "$dir" "build_$what" "$what")
+}
+
+# cache_fill DIR FUNCTION DESCRIPTION: makes folder DIR of the cache by calling the function with the folder to fill. Several may call it at
+# once: one builds, the others wait for it; a folder appears in the cache only when it is complete.
+cache_fill() {
+  local dir="$1" function="$2" what="$3" lock started
+  need flock util-linux
   mkdir -p "$cluster_cache"
   exec {lock}>"$dir.lock"
   flock --nonblock "$lock" || say "waiting for another build of $what"
   flock "$lock"
   if [[ ! -d $dir ]]; then
-    say "building $what into $dir (once; minutes on two cores)"
+    say "building $what into $dir (once)"
     started="$(now_ms)"
     rm -rf "$dir.partial"
     mkdir "$dir.partial"
-    if ! (cd "$cluster_source/$module" && "build_$what" "$dir.partial"); then
+    if ! "$function" "$dir.partial"; then
       rm -rf "$dir.partial"
       die "building $what failed"
     fi

@@ -237,6 +237,9 @@ instance_stop() {
     case $name in
       # Its state is thrown away, so there is nothing to wait for.
       etcd | kube-*) process_stop "$dir" "$name" KILL 10 || true ;;
+      # They end with the node.
+      kubelet | containerd) ;;
+      node) node_stop "$dir" ;;
       *) process_stop "$dir" "$name" TERM 10 || true ;;
     esac
   done
