@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/registrar/program.h"
+
+#include <utility>
+
+#include "cmd/registrar/connect.h"
+#include "lib/async/timeout.h"
+#include "lib/async/waiter.h"
+#include "lib/csi/identity.h"
+
+#include <csignal>
+
+namespace csinative::registrar {
+
+async::Task<int> Program::Run() {
+  const bool named = co_await LearnDriverName();
+  if (!named) co_return 1;
+  if (!Listen()) co_return 1;
+  HandleSigterm();
+  if (!ServeHttp()) co_return 1;
+  async::WaiterList never;
+  (void)co_await never.Wait();
+  co_return 0;
+}
+
+bool Program::Fail(const Status& status, std::string text) {
+  process_.log().Error(status, text);
+  process_.Exit(1);
+  return false;
+}
+
+async::Task<bool> Program::LearnDriverName() {
+  const log::Logger& log = process_.log();
+  log.V(1).Info("Attempting to open a gRPC connection", "csiAddress", options_.csi_address);
+  auto channel = co_await Connect(&process_.loop(), &process_.random(), log, options_.csi_address);
+  if (!channel.ok()) co_return Fail(channel.status(), "Error connecting to CSI driver");
+  log.V(1).Info("Calling CSI driver to discover driver name");
+  auto name = co_await async::WithTimeout(options_.timeout, csi::GetDriverName(**channel));
+  // The message is spelled as upstream spells it.
+  if (!name.ok()) co_return Fail(name.status(), "Error retreiving CSI driver name");
+  driver_ = *std::move(name);
+  log.V(2).Info("CSI driver name", "csiDriverName", driver_);
+  // Differs: the connection ends here. Upstream keeps it, unused, for the life of the process.
+  co_return true;
+}
+
+bool Program::Listen() {
+  const log::Logger& log = process_.log();
+  socket_.emplace(SocketPath(options_.plugin_registration_path, driver_));
+  Status status = RemoveStaleSocket(socket_->path());
+  if (!status.ok()) return Fail(status, "");
+  service_.emplace(RegistrationService::Config{
+      .driver = driver_,
+      .endpoint = options_.kubelet_registration_path,
+      .log = log,
+      .on_refused = [this] { process_.Exit(1); },
+  });
+  registration_ = rpc::NewServer(process_.loop());
+  service_->Register(*registration_);
+  log.Info("Starting Registration Server", "socketPath", socket_->path());
+  status = socket_->Create([this] { return registration_->Start("unix:" + socket_->path()); });
+  if (!status.ok()) {
+    log.Error(status, "Failed to listen on socket", "socketPath", socket_->path());
+    process_.Exit(1);
+    return false;
+  }
+  log.Info("Registration Server started", "socketPath", socket_->path());
+  return true;
+}
+
+void Program::HandleSigterm() {
+  process_.real_loop().OnSignal({SIGTERM}, [this](int) { TakeBack(); });
+}
+
+void Program::TakeBack() {
+  const Result<RegistrationSocket::Removal> removed = socket_->Remove();
+  if (!removed.ok()) {
+    process_.log().Error(removed.status(), "Failed to remove socket with error", "socket",
+                         socket_->path());
+    process_.Exit(1);
+    return;
+  }
+  if (*removed == RegistrationSocket::Removal::kNotOurs) {
+    process_.log().Info("Leaving the registration socket to the process that replaced it",
+                        "socketPath", socket_->path());
+  }
+  process_.Exit(0);
+}
+
+bool Program::ServeHttp() {
+  const log::Logger& log = process_.log();
+  const std::string address = options_.ListenAddress();
+  if (address.empty()) {
+    log.Info("Skipping HTTP server");
+    return true;
+  }
+  log.Info("Starting HTTP server", "endpoint", address);
+  health_.emplace(HealthCheck::Config{
+      .loop = &process_.loop(),
+      .random = &process_.random(),
+      .log = log,
+      .socket_path = socket_->path(),
+      .driver = driver_,
+      .timeout = options_.timeout,
+  });
+  Status status = mux_.Handle(
+      "/healthz",
+      [this](http::ServerRequest, http::ResponseWriter* writer) { return AnswerHealth(writer); });
+  if (!status.ok()) return Fail(status, "");
+  auto server = http::Listen(process_.real_loop(), {.address = address}, mux_.AsHandler());
+  if (!server.ok()) return Fail(server.status(), "");
+  http_ = *std::move(server);
+  return true;
+}
+
+async::Task<void> Program::AnswerHealth(http::ResponseWriter* writer) {
+  HealthReport report = co_await health_->Report();
+  http::Response response{.status = report.status, .body = std::move(report.body)};
+  if (response.status == 0) co_return;  // the client has gone
+  response.headers.Add("Content-Type", "text/plain; charset=utf-8");
+  (void)co_await writer->Send(std::move(response));
+}
+
+}  // namespace csinative::registrar

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// csi-node-driver-registrar after its flags are read: learns the driver's name and then answers
+// the kubelet until it is told to end (registrar 3.2). Loop only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cmd/registrar/health.h"
+#include "cmd/registrar/options.h"
+#include "cmd/registrar/registration_service.h"
+#include "cmd/registrar/registration_socket.h"
+#include "lib/async/task.h"
+#include "lib/http/server.h"
+#include "lib/rpc/server.h"
+#include "lib/serve/mux.h"
+#include "lib/sidecar/process.h"
+
+namespace csinative::registrar {
+
+class Program {
+ public:
+  // Borrowed: both outlive the program.
+  Program(sidecar::RealProcess& process, const Options& options)
+      : process_(process), options_(options) {}
+
+  // The exit code, if it ends at all: normally a signal or the kubelet's refusal ends the process.
+  async::Task<int> Run();
+
+ private:
+  // Each ends the process when it fails, as registrar 3.2 says.
+  async::Task<bool> LearnDriverName();
+  bool Listen();
+  bool ServeHttp();
+  // From here on SIGTERM takes the registration back.
+  void HandleSigterm();
+  void TakeBack();
+
+  // One error record, exit 1.
+  bool Fail(const Status& status, std::string text);
+  async::Task<void> AnswerHealth(http::ResponseWriter* writer);
+
+  sidecar::RealProcess& process_;
+  const Options& options_;
+  std::string driver_;
+  std::optional<RegistrationSocket> socket_;
+  std::optional<RegistrationService> service_;
+  std::unique_ptr<rpc::Server> registration_;
+  std::optional<HealthCheck> health_;
+  serve::Mux mux_;
+  std::unique_ptr<http::Server> http_;
+};
+
+}  // namespace csinative::registrar
