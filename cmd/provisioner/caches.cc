@@ -14,6 +14,7 @@ namespace {
 
 constexpr char kUidIndex[] = "uid";
 constexpr char kCloneIndex[] = "clone-source";
+constexpr char kRestoreIndex[] = "snapshot";
 constexpr char kVolumeIndex[] = "volume";
 
 // The library lowers the resync of what it handles to 15 minutes, the rest keeps the factory's hour
@@ -211,6 +212,15 @@ Caches::Caches(async::EventLoop& loop, Random& random, kube::Client& client, log
       return values;
     });
   }
+  if (options_.index_restores) {
+    claims_.AddIndex(kRestoreIndex, [](const core::PersistentVolumeClaim& claim) {
+      std::vector<std::string> values;
+      const std::string& phase = claim.status().phase();
+      if (!phase.empty() && phase != apis::kClaimPending) return values;
+      if (auto snapshot = ReferencedSnapshot(claim)) values.push_back(*std::move(snapshot));
+      return values;
+    });
+  }
   volumes_.set_prune(PruneVolume);
   classes_.set_prune(PruneClass);
   if (options_.watch_attachments) {
@@ -242,6 +252,10 @@ std::optional<core::PersistentVolumeClaim> Caches::UnboundClaim(const std::strin
 
 std::vector<core::PersistentVolumeClaim> Caches::PendingClonesOf(std::string_view key) const {
   return claims_.ByIndex(kCloneIndex, key);
+}
+
+bool Caches::IsBeingRestored(std::string_view snapshot_key) const {
+  return !claims_.KeysByIndex(kRestoreIndex, snapshot_key).empty();
 }
 
 std::optional<std::string> Caches::AttachedNode(std::string_view volume) const {

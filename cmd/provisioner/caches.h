@@ -28,6 +28,7 @@ class Caches {
     bool watch_attachments = false;
     bool watch_nodes = false;
     bool index_clones = false;
+    bool index_restores = false;
   };
 
   // Borrowed: loop, random and client outlive the caches.
@@ -48,6 +49,8 @@ class Caches {
   // Claims in phase Pending that are to be cloned from this one.
   std::vector<core::PersistentVolumeClaim> PendingClonesOf(std::string_view key) const;
 
+  // Whether a claim in phase Pending, or without a phase, refers to this snapshot.
+  bool IsBeingRestored(std::string_view snapshot_key) const;
   // The node of an attachment that names this volume, whatever its state; nothing when there is
   // none or attachments are not watched.
   std::optional<std::string> AttachedNode(std::string_view volume) const;

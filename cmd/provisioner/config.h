@@ -31,6 +31,7 @@ struct ProvisionConfig {
   Duration retry_max = std::chrono::minutes(5);
   int worker_threads = 100;
   int clone_threads = 1;
+  Duration snapshot_sweep_interval = std::chrono::minutes(5);
 };
 
 }  // namespace csinative::provisioner

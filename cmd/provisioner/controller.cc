@@ -16,7 +16,8 @@ ProvisionController::ProvisionController(Deps deps)
           {.driver = deps_.names.driver,
            .watch_attachments = deps_.features.publish_unpublish_volume,
            .watch_nodes = deps_.features.accessibility_constraints && deps_.config.topology_gate,
-           .index_clones = deps_.features.clone_volume}),
+           .index_clones = deps_.features.clone_volume,
+           .index_restores = deps_.features.create_delete_snapshot}),
       driver_(*deps_.channel, deps_.config.call_timeout),
       queue_metrics_(*deps_.registry),
       metrics_(*deps_.registry),
@@ -38,7 +39,8 @@ ProvisionController::ProvisionController(Deps deps)
       storage_deletion_({deps_.client, &caches_, &driver_, deps_.log, deps_.names, deps_.features}),
       volume_sync_({deps_.loop, deps_.client, &caches_, &storage_deletion_, &metrics_, recorder_,
                     deps_.log, deps_.names}),
-      clone_protection_(*deps_.client, caches_, deps_.log) {
+      clone_protection_(*deps_.client, caches_, deps_.log),
+      snapshot_sweep_({deps_.client, &caches_, deps_.log, deps_.config.snapshot_sweep_interval}) {
   if (deps_.features.clone_volume) {
     clone_queue_ = std::make_unique<kube::WorkQueue>(
         *deps_.loop, kube::WorkQueue::Options{.name = "claims",
@@ -113,6 +115,7 @@ async::Task<void> ProvisionController::Run() {
                                  [this](std::string uid) { return claim_sync_.Sync(uid); }));
     scope.Spawn(kube::RunWorkers(&volume_queue_, deps_.config.worker_threads,
                                  [this](std::string name) { return volume_sync_.Sync(name); }));
+    if (deps_.features.create_delete_snapshot) scope.Spawn(snapshot_sweep_.Run());
     if (clone_queue_) {
       scope.Spawn(
           kube::RunWorkers(clone_queue_.get(), deps_.config.clone_threads,

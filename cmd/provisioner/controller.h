@@ -15,6 +15,7 @@
 #include "cmd/provisioner/driver_features.h"
 #include "cmd/provisioner/metrics.h"
 #include "cmd/provisioner/provision.h"
+#include "cmd/provisioner/snapshot_sweep.h"
 #include "cmd/provisioner/storage_deletion.h"
 #include "cmd/provisioner/volume_saver.h"
 #include "cmd/provisioner/volume_sync.h"
@@ -86,6 +87,7 @@ class ProvisionController {
   StorageDeletion storage_deletion_;
   VolumeSync volume_sync_;
   CloneProtection clone_protection_;
+  SnapshotSweep snapshot_sweep_;
 };
 
 }  // namespace csinative::provisioner

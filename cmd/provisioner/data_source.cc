@@ -5,6 +5,13 @@
 #include "lib/base/strings.h"
 
 namespace csinative::provisioner {
+namespace {
+
+bool IsSnapshot(bool has_group, std::string_view group, std::string_view kind) {
+  return kind == kSnapshotKind && (!has_group || group == kSnapshotGroup);
+}
+
+}  // namespace
 
 Result<std::optional<DataSource>> NormalizeDataSource(const core::PersistentVolumeClaim& claim,
                                                       CrossNamespace cross_namespace) {
@@ -44,6 +51,20 @@ Result<SourceType> ClassifyDataSource(const std::optional<DataSource>& source) {
   }
   if (source->kind == kClaimKind) return SourceType::kClone;
   return SourceType::kPopulator;
+}
+
+std::optional<std::string> ReferencedSnapshot(const core::PersistentVolumeClaim& claim) {
+  const std::string& own_namespace = claim.metadata().namespace_();
+  const auto& source = claim.spec().datasource();
+  if (IsSnapshot(source.has_apigroup(), source.apigroup(), source.kind())) {
+    return StrCat(own_namespace, "/", source.name());
+  }
+  const auto& reference = claim.spec().datasourceref();
+  if (IsSnapshot(reference.has_apigroup(), reference.apigroup(), reference.kind())) {
+    return StrCat(reference.namespace_().empty() ? own_namespace : reference.namespace_(), "/",
+                  reference.name());
+  }
+  return std::nullopt;
 }
 
 }  // namespace csinative::provisioner

@@ -41,4 +41,7 @@ enum class SourceType {
 // Fails for a source without a name, and for a snapshot of a foreign API group.
 Result<SourceType> ClassifyDataSource(const std::optional<DataSource>& source);
 
+// "namespace/name" of the snapshot that the claim refers to, if it does.
+std::optional<std::string> ReferencedSnapshot(const core::PersistentVolumeClaim& claim);
+
 }  // namespace csinative::provisioner

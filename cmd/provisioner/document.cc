@@ -42,8 +42,8 @@ std::optional<std::string> TextAt(const JsonValue& from,
   return std::string(value->GetString(), value->GetStringLength());
 }
 
-bool HasFinalizer(const rapidjson::Document& document, std::string_view finalizer) {
-  const JsonValue* finalizers = ValueAt(document, {"metadata", "finalizers"});
+bool HasFinalizer(const JsonValue& object, std::string_view finalizer) {
+  const JsonValue* finalizers = ValueAt(object, {"metadata", "finalizers"});
   if (finalizers == nullptr || !finalizers->IsArray()) return false;
   for (const JsonValue& item : finalizers->GetArray()) {
     if (IsText(item, finalizer)) return true;

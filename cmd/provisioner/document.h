@@ -22,7 +22,7 @@ const JsonValue* ValueAt(const JsonValue& from, std::initializer_list<std::strin
 std::optional<std::string> TextAt(const JsonValue& from,
                                   std::initializer_list<std::string_view> path);
 
-bool HasFinalizer(const rapidjson::Document& document, std::string_view finalizer);
+bool HasFinalizer(const JsonValue& object, std::string_view finalizer);
 
 // What to do to a document. False: there is nothing to change, so nothing is written.
 using DocumentEdit = std::function<bool(rapidjson::Document*)>;

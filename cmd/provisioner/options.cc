@@ -94,6 +94,7 @@ ProvisionConfig Options::ToConfig(const cli::FeatureGates& gates) const {
   config.retry_max = retry_interval_max;
   config.worker_threads = Limit(worker_threads);
   config.clone_threads = Limit(cloning_protection_threads);
+  config.snapshot_sweep_interval = snapshot_orphan_sweep_interval;
   return config;
 }
 

@@ -93,6 +93,12 @@ async::Task<bool> Program::AskDriver() {
   }
   process_.log().V(2).Infof("Detected CSI driver {}", *name);
   operations_->SetDriverName(*name);
+  if (ReplacesInTreePlugin(*name)) {
+    process_.log().Warningf(
+        "claims and volumes of the in-tree plugin that {} replaces are not handled by this build "
+        "yet",
+        *name);
+  }
   auto features = co_await ReadDriverFeatures(channel_.get(), *name, options_.timeout);
   if (!features.ok()) {
     process_.Fatal(StrCat("Error getting CSI driver capabilities: ", features.status().message()));

@@ -23,6 +23,8 @@ const kube::ResourceInfo kContents{.group = kSnapshotGroup,
 
 }  // namespace
 
+const kube::ResourceInfo& SnapshotResource() { return kSnapshots; }
+
 async::Task<Result<std::string>> SnapshotRestore::Handle(core::PersistentVolumeClaim claim,
                                                          DataSource source,
                                                          std::string provisioner) {

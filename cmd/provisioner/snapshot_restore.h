@@ -18,6 +18,9 @@
 
 namespace csinative::provisioner {
 
+// VolumeSnapshot has no message here: it is read and written as a document.
+const kube::ResourceInfo& SnapshotResource();
+
 class SnapshotRestore {
  public:
   // client outlives this.

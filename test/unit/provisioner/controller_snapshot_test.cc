@@ -137,5 +137,76 @@ TEST_F(SnapshotTest, ConflictWhileProtectingIsRetried) {
   EXPECT_TRUE(world_.OnlyVolume().has_value());
 }
 
+// Provisioner 15.2, 22.13; field report 29.
+class SweepTest : public SnapshotTest {
+ protected:
+  void Finalizers(const std::string& list) {
+    world_.MergeDocument("volumesnapshots", "ns", "s",
+                         StrCat(R"({"metadata":{"finalizers":[)", list, "]}}"), "");
+  }
+  const std::string both_ = StrCat("\"example.com/other\",\"", kOurs, "\"");
+};
+
+TEST_F(SweepTest, OrphanIsReleasedAtTheStartAndKeepsOtherFinalizers) {
+  Finalizers(both_);
+  world_.Start();
+  EXPECT_FALSE(Protected());
+  EXPECT_TRUE(HasFinalizer(Json("volumesnapshots", "ns", "s"), "example.com/other"));
+}
+
+TEST_F(SweepTest, SnapshotOfAWaitingClaimStaysUntilNoClaimWaits) {
+  world_.driver().Fail(kCreateVolume, RpcStatus(13, "no"));
+  world_.AddClaim(Restore());
+  world_.Start();
+  ASSERT_TRUE(Protected());
+  world_.Advance(std::chrono::minutes(11));
+  EXPECT_TRUE(Protected());
+  world_.RemoveClaim("claim");
+  world_.Advance(std::chrono::minutes(6));
+  EXPECT_FALSE(Protected());
+}
+
+TEST_F(SweepTest, BoundClaimDoesNotHoldTheSnapshot) {
+  world_.AddClaim(Restore());
+  world_.Start();
+  world_.Merge<core::PersistentVolumeClaim>({"ns", "claim"}, R"({"status":{"phase":"Bound"}})",
+                                            "status");
+  Finalizers(both_);
+  world_.Advance(std::chrono::minutes(6));
+  EXPECT_FALSE(Protected());
+}
+
+TEST_F(SweepTest, OtherSnapshotsAreNotWritten) {
+  Finalizers("\"example.com/other\"");
+  world_.Start();
+  world_.Advance(std::chrono::minutes(6));
+  EXPECT_THAT(world_.Writes(), IsEmpty());
+}
+
+TEST_F(SweepTest, IntervalOfZeroNeverSweeps) {
+  world_.config.snapshot_sweep_interval = Duration::zero();
+  Finalizers(both_);
+  world_.Start();
+  world_.Advance(std::chrono::minutes(30));
+  EXPECT_TRUE(Protected());
+}
+
+TEST_F(SweepTest, MissingRightToListEndsTheSweepQuietly) {
+  size_t lists = 0;
+  world_.api().set_fault_hook([&](const apiserver::RequestInfo& info) {
+    apiserver::Fault fault;
+    if (info.resource == "volumesnapshots" && info.verb == "list") {
+      ++lists;
+      fault.code = 403;
+    }
+    return fault;
+  });
+  Finalizers(both_);
+  world_.Start();
+  world_.Advance(std::chrono::minutes(30));
+  EXPECT_EQ(lists, 1u);
+  EXPECT_TRUE(Protected());
+}
+
 }  // namespace
 }  // namespace csinative::provisioner

@@ -64,5 +64,32 @@ TEST(ClassifyDataSourceTest, FollowsKindAndGroup) {
   EXPECT_FALSE(classify("VolumeSnapshot", "s", "unsupported.group.io").ok());    // 22.7/6
 }
 
+// Provisioner/22.13/8 to 10.
+TEST(ReferencedSnapshotTest, FindsSnapshotsAndNothingElse) {
+  core::PersistentVolumeClaim claim = Claim();
+  EXPECT_FALSE(ReferencedSnapshot(claim).has_value());
+  auto* source = claim.mutable_spec()->mutable_datasource();
+  source->set_kind("VolumeSnapshot");
+  source->set_name("s");
+  EXPECT_EQ(ReferencedSnapshot(claim), "own/s");
+  source->set_apigroup("snapshot.storage.k8s.io");
+  EXPECT_EQ(ReferencedSnapshot(claim), "own/s");
+  source->set_apigroup("example.com");
+  EXPECT_FALSE(ReferencedSnapshot(claim).has_value());
+  source->clear_apigroup();
+  source->set_kind("PersistentVolumeClaim");
+  EXPECT_FALSE(ReferencedSnapshot(claim).has_value());
+  claim.mutable_spec()->clear_datasource();
+  auto* reference = claim.mutable_spec()->mutable_datasourceref();
+  reference->set_kind("VolumeSnapshot");
+  reference->set_name("remote-snapshot");
+  reference->set_apigroup("snapshot.storage.k8s.io");
+  EXPECT_EQ(ReferencedSnapshot(claim), "own/remote-snapshot");
+  reference->set_namespace_("other-namespace");
+  EXPECT_EQ(ReferencedSnapshot(claim), "other-namespace/remote-snapshot");
+  reference->set_apigroup("example.com");
+  EXPECT_FALSE(ReferencedSnapshot(claim).has_value());
+}
+
 }  // namespace
 }  // namespace csinative::provisioner

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Takes our finalizer off snapshots that no waiting claim is to be filled from any more: restores
+// that failed for good, were given up, or whose process died (provisioner 15.2). Loop only.
+//
+// Differs: snapshots are listed at each sweep, page by page; upstream keeps all of them in a cache
+// between two sweeps.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "cmd/provisioner/caches.h"
+#include "cmd/provisioner/document.h"
+#include "lib/async/task.h"
+#include "lib/base/clock.h"
+#include "lib/base/result.h"
+#include "lib/kube/client.h"
+#include "lib/log/logger.h"
+
+namespace csinative::provisioner {
+
+class SnapshotSweep {
+ public:
+  // Borrowed parts outlive this.
+  struct Deps {
+    kube::Client* client;
+    Caches* caches;
+    log::Logger log;
+    Duration interval;  // between the end of a sweep and the next one; 0 and less: never
+  };
+  explicit SnapshotSweep(Deps deps) : deps_(std::move(deps)) {}
+
+  // Sweeps at once and then again and again, until cancelled. Returns at once when the cluster has
+  // no snapshots, or does not let us list them.
+  async::Task<void> Run();
+
+ private:
+  async::Task<bool> SnapshotsAreServed();
+  async::Task<Status> SweepOnce();
+  async::Task<Result<rapidjson::Document>> ListPage(std::string continue_token, int limit);
+  async::Task<void> ReleaseOrphan(kube::ObjectName name);
+
+  const Deps deps_;
+};
+
+}  // namespace csinative::provisioner
