@@ -270,8 +270,15 @@ class BeastClient final : public Client {
 
   async::Task<Result<ConnectionPtr>> Connect() {
     const Origin& next = setup_.proxy ? *setup_.proxy : setup_.origin;
+    const MonotonicTime deadline = loop_.Now() + setup_.config.connect_timeout;
+    Result<Endpoints> endpoints = setup_.addresses;
+    if (endpoints->empty()) {
+      endpoints =
+          co_await ResolveHost(loop_.io(), next.host, next.port, setup_.config.connect_timeout);
+    }
+    if (!endpoints.ok()) co_return endpoints.status();
     Result<UniqueFd> fd =
-        co_await Dial(loop_.io(), next.host, next.port, setup_.config.connect_timeout);
+        co_await Dial(loop_.io(), std::move(endpoints).value(), deadline - loop_.Now());
     if (!fd.ok()) co_return fd.status();
     auto stream = std::make_shared<http::Stream>(loop_.io(), std::move(fd).value(), nullptr);
     auto connection = std::make_unique<Connection>(stream);

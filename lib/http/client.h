@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // HTTP/1.1 client for one origin. One interface, two transports: cpprestsdk, the default, and
-// Boost.Beast where cpprestsdk cannot (IPv6 literals, several addresses, proxies chosen per host).
-// Loop only.
+// Boost.Beast where cpprestsdk cannot: IPv6, proxies, and requests that repeat a header field
+// (cpprestsdk would join the values). Loop only.
 //
 // Never follows redirects, never repeats a request by itself: the caller decides on retries. A
 // failure to get an answer is a Status with a TransportError; an answer of any status code is Ok.
+//
+// Differences that remain: cpprestsdk sends a User-Agent of its own if the request has none, and
+// Content-Length: 0 with requests without body; it joins repeated fields of a response with ", ";
+// a server that answers before it has read the whole request and closes is seen as kReset; and its
+// header limit is checked after the header was read.
 #pragma once
 
 #include <functional>

@@ -176,23 +176,18 @@ class CppRestClient final : public Client {
                           RequestPtr request) {
     CSI_CO_RETURN_IF_ERROR(co_await async::CancellationStatus());
     const Duration connect = setup_.config.connect_timeout;
-    const Duration handshake = connect + std::min(connect, kTlsHandshakeTimeout);
-    const MonotonicTime now = loop_.Now();
-    const async::ScopedTimer connect_timer(loop_, now + connect, [exchange] {
-      exchange->RequireNow(Exchange::Milestone::kConnected);
-    });
-    const async::ScopedTimer handshake_timer(loop_, now + handshake, [exchange] {
-      exchange->RequireNow(Exchange::Milestone::kHandshaken);
-    });
-    exchange->Start(connection, std::move(request));
+    exchange->Start(connection, std::move(request), connect,
+                    std::min(connect, kTlsHandshakeTimeout));
     co_return co_await exchange->WaitHeader();
   }
 
   // The origin's IPv4 addresses; kUnimplemented if it has only others.
   async::Task<Result<Addresses>> Resolve() {
     const Duration limit = setup_.config.connect_timeout;
-    Result<Endpoints> all =
-        co_await ResolveHost(CppRestThread(), setup_.origin.host, setup_.origin.port, limit);
+    Result<Endpoints> all = setup_.addresses;
+    if (all->empty()) {
+      all = co_await ResolveHost(CppRestThread(), setup_.origin.host, setup_.origin.port, limit);
+    }
     if (!all.ok()) co_return all.status();
     Addresses out;
     for (const tcp::endpoint& endpoint : *all) {

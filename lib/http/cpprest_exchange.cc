@@ -220,9 +220,10 @@ std::shared_ptr<CppRestExchange> CppRestExchange::Streaming() {
 }
 
 void CppRestExchange::Start(const CppRestConnection& connection,
-                            std::shared_ptr<const Request> request) {
+                            std::shared_ptr<const Request> request, Duration connect,
+                            Duration handshake) {
   boost::asio::post(CppRestThread(), [self = shared_from_this(), state = connection.state(),
-                                      request = std::move(request)] {
+                                      request = std::move(request), connect, handshake] {
     {
       std::lock_guard lock(self->mutex_);
       if (self->abandoned_) return;
@@ -242,6 +243,8 @@ void CppRestExchange::Start(const CppRestConnection& connection,
       message._get_impl()->set_instream(OneShotBody(request));
       message.set_response_stream(SinkOf(self));
       self->Send(message);
+      // From here on, so that the time this thread needs to get ready does not count.
+      self->CheckAfter(connect, Milestone::kConnected, handshake);
     } catch (...) {
       self->OnFailure(std::current_exception());
     }
@@ -270,6 +273,7 @@ void CppRestExchange::Send(web::http::http_request message) {
 }
 
 void CppRestExchange::OnHeader(const web::http::http_response& response) {
+  timer_.reset();
   std::lock_guard lock(mutex_);
   connection_->probe.reset();
   status_ = response.status_code();
@@ -293,6 +297,7 @@ void CppRestExchange::FailLocked(Status status) {
 }
 
 void CppRestExchange::OnEnd(Status status) {
+  timer_.reset();
   std::lock_guard lock(mutex_);
   if (connection_) connection_->probe.reset();
   connection_.reset();
@@ -355,21 +360,35 @@ void CppRestExchange::Abandon() {
   });
 }
 
-void CppRestExchange::RequireNow(Milestone milestone) {
-  boost::asio::post(CppRestThread(), [self = shared_from_this(), milestone] {
-    {
-      std::lock_guard lock(self->mutex_);
-      if (self->header_done_ || self->ended_ || !self->connection_) return;
-      const CppRestConnection::State& state = *self->connection_;
-      if (state.Reached(milestone)) return;
-      self->local_reason_ =
-          TransportStatus(Kind::kTimeout, milestone == Milestone::kConnected
-                                              ? StrCat("dial tcp ", state.address, ": i/o timeout")
-                                              : std::string("net/http: TLS handshake timeout"));
-      self->nothing_sent_ = true;
-    }
-    self->cancel_.cancel();
-  });
+void CppRestExchange::CheckAfter(Duration limit, Milestone milestone, Duration next_limit) {
+  {
+    std::lock_guard lock(mutex_);
+    if (header_done_ || ended_ || !connection_) return;
+  }
+  timer_.emplace(CppRestThread(), limit);
+  timer_->async_wait(
+      [self = shared_from_this(), milestone, next_limit](const boost::system::error_code& error) {
+        if (error) return;
+        bool reached = false;
+        {
+          std::lock_guard lock(self->mutex_);
+          if (self->header_done_ || self->ended_ || !self->connection_) return;
+          const CppRestConnection::State& state = *self->connection_;
+          reached = state.Reached(milestone);
+          if (!reached) {
+            self->nothing_sent_ = true;
+            self->local_reason_ = TransportStatus(
+                Kind::kTimeout, milestone == Milestone::kConnected
+                                    ? StrCat("dial tcp ", state.address, ": i/o timeout")
+                                    : std::string("net/http: TLS handshake timeout"));
+          }
+        }
+        if (!reached) {
+          self->cancel_.cancel();
+        } else if (milestone == Milestone::kConnected) {
+          self->CheckAfter(next_limit, Milestone::kHandshaken, next_limit);
+        }
+      });
 }
 
 bool CppRestExchange::Satisfied(Wanted wanted) const {

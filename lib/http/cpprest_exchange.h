@@ -7,6 +7,7 @@
 #include <cpprest/http_client.h>
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -43,6 +44,8 @@ class CppRestConnection {
 // Shared between the loop (its owner: the Handle) and the cpprest thread.
 class CppRestExchange : public std::enable_shared_from_this<CppRestExchange> {
  public:
+  enum class Milestone { kConnected, kHandshaken };
+
   // The whole body is collected up to `limit` bytes, or handed over piece by piece.
   static std::shared_ptr<CppRestExchange> Collecting(size_t limit);
   static std::shared_ptr<CppRestExchange> Streaming();
@@ -65,12 +68,10 @@ class CppRestExchange : public std::enable_shared_from_this<CppRestExchange> {
   };
 
   // Loop. Sends the request; call once. Both arguments are kept alive as long as they are needed.
-  void Start(const CppRestConnection& connection, std::shared_ptr<const Request> request);
-  // Loop. Fails the exchange with kTimeout if the connection is not established now, or if its TLS
-  // handshake has not ended.
-  enum class Milestone { kConnected, kHandshaken };
-  void RequireNow(Milestone milestone);
-
+  // Fails with kTimeout if connecting takes longer than `connect`, or the TLS handshake longer than
+  // `handshake` after that.
+  void Start(const CppRestConnection& connection, std::shared_ptr<const Request> request,
+             Duration connect, Duration handshake);
   // Loop. The header has arrived, or the exchange has failed.
   async::Task<Status> WaitHeader();
   // Loop. The response has ended; its failure otherwise.
@@ -103,6 +104,7 @@ class CppRestExchange : public std::enable_shared_from_this<CppRestExchange> {
 
   // Cpprest thread.
   void Send(web::http::http_request message);
+  void CheckAfter(Duration limit, Milestone milestone, Duration next_limit);
   void OnHeader(const web::http::http_response& response);
   void OnEnd(Status status);
   void OnFailure(std::exception_ptr error);
@@ -110,6 +112,7 @@ class CppRestExchange : public std::enable_shared_from_this<CppRestExchange> {
   const bool streaming_;
   const size_t limit_;
   pplx::cancellation_token_source cancel_;
+  std::optional<boost::asio::steady_timer> timer_;  // cpprest thread
 
   mutable std::mutex mutex_;
   // Guarded by mutex_ from here on; header fields stay as they are once header_done_ is set.

@@ -110,18 +110,16 @@ async::Task<Result<Endpoints>> ResolveHost(boost::asio::io_context& io, std::str
   co_return co_await Explain(endpoints.status(), StrCat("dial tcp: lookup ", host));
 }
 
-async::Task<Result<UniqueFd>> Dial(boost::asio::io_context& io, std::string host, uint16_t port,
+async::Task<Result<UniqueFd>> Dial(boost::asio::io_context& io, Endpoints endpoints,
                                    Duration timeout) {
   const async::TaskContext context = co_await async::CurrentContext();
   const MonotonicTime deadline = context.loop->Now() + timeout;
-  Result<Endpoints> endpoints = co_await ResolveHost(io, host, port, timeout);
-  if (!endpoints.ok()) co_return endpoints.status();
   Status first;
-  for (size_t i = 0; i < endpoints->size(); ++i) {
-    const tcp::endpoint endpoint = (*endpoints)[i];
+  for (size_t i = 0; i < endpoints.size(); ++i) {
+    const tcp::endpoint endpoint = endpoints[i];
     const Duration left = deadline - context.loop->Now();
     const Duration share =
-        std::min(left, std::max(kMinimumShare, left / static_cast<int>(endpoints->size() - i)));
+        std::min(left, std::max(kMinimumShare, left / static_cast<int>(endpoints.size() - i)));
     Result<UniqueFd> fd = co_await async::WithTimeout(share, Connect(io, endpoint));
     if (fd.ok()) co_return fd;
     Status failure =

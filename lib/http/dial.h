@@ -22,10 +22,9 @@ using Endpoints = std::vector<boost::asio::ip::tcp::endpoint>;
 async::Task<Result<Endpoints>> ResolveHost(boost::asio::io_context& io, std::string host,
                                            uint16_t port, Duration timeout);
 
-// Connects to the first address of the host that answers, in the resolver's order; the time left
-// is shared out among the addresses, as Go does. kResolve, kRefused, kTimeout or kOther with the
-// first address's failure.
-async::Task<Result<UniqueFd>> Dial(boost::asio::io_context& io, std::string host, uint16_t port,
+// Connects to the first of the addresses that answers; the time left is shared out among them, as
+// Go does. kRefused, kTimeout or kOther with the first address's failure. REQUIRES: not empty.
+async::Task<Result<UniqueFd>> Dial(boost::asio::io_context& io, Endpoints endpoints,
                                    Duration timeout);
 
 }  // namespace csinative::http

@@ -7,6 +7,7 @@
 
 #include "lib/async/sync.h"
 #include "lib/http/client.h"
+#include "lib/http/dial.h"
 #include "lib/http/tls.h"
 #include "lib/http/url.h"
 
@@ -18,6 +19,8 @@ struct ClientSetup {
   Origin origin;
   std::optional<Origin> proxy;
   SslContextPtr tls;  // null for http
+  // Taken instead of what the origin's host resolves to, if not empty; for tests.
+  Endpoints addresses;
   // The name a server certificate must have, and SNI.
   std::string server_name;
 };

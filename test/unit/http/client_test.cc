@@ -8,6 +8,7 @@
 
 #include "lib/http/listen.h"
 #include "lib/http/stream.h"
+#include "lib/http/transport.h"
 #include "test/unit/http/raw_client.h"
 #include "test/unit/http/transport_fixture.h"
 
@@ -103,18 +104,6 @@ TEST_P(ClientTest, Ipv6LiteralIsVerified) {
   Connect({.base_url = StrCat("https://[::1]:", server_->port()),
            .tls = {.ca_pem = ca.certificate_pem()}});
   EXPECT_TRUE(Get("/").ok()) << Get("/").status().ToString();
-}
-
-TEST_P(ClientTest, SecondAddressIsTried) {
-  // Where localhost has an IPv6 address too, it comes first.
-  for (const std::string address : {"127.0.0.1:0"}) {
-    ServeOk(address);
-    Connect({.base_url = StrCat("http://localhost:", server_->port())});
-    Result<Response> response = Get("/");
-    EXPECT_TRUE(response.ok()) << address << " " << response.status().ToString();
-    client_.reset();
-    Run(server_->Close());
-  }
 }
 
 TEST_P(ClientTest, RepeatedRequestFieldsStayApart) {
@@ -230,9 +219,51 @@ TEST_P(ProxyTest, PlainHttpIsAskedForByItsUrl) {
   EXPECT_EQ(requests_[0].headers.Get("Host"), "origin.example:8080");
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, ClientTest, ::testing::Values(Transport::kBeast),
+INSTANTIATE_TEST_SUITE_P(Each, ClientTest, ::testing::Values(Transport::kAuto, Transport::kBeast),
                          [](const auto& info) { return TransportName(info.param); });
-INSTANTIATE_TEST_SUITE_P(Each, ProxyTest, ::testing::Values(Transport::kBeast),
+INSTANTIATE_TEST_SUITE_P(Each, ProxyTest, ::testing::Values(Transport::kAuto, Transport::kBeast),
+                         [](const auto& info) { return TransportName(info.param); });
+
+// A client whose host name resolves to exactly these addresses, in that order.
+class AddressesTest : public ClientTest {
+ protected:
+  Result<Response> GetFrom(std::vector<std::string> addresses, Fallback fallback) {
+    ClientSetup setup;
+    setup.config.base_url = StrCat("http://origin.example:", server_->port());
+    Result<Origin> origin = ParseOrigin(setup.config.base_url);
+    EXPECT_TRUE(origin.ok());
+    setup.origin = std::move(origin).value();
+    for (const std::string& address : addresses) {
+      setup.addresses.emplace_back(boost::asio::ip::make_address(address), server_->port());
+    }
+    client_ = GetParam() == Transport::kBeast ? NewBeastClient(loop_, std::move(setup))
+                                              : NewCppRestClient(loop_, std::move(setup), fallback);
+    return Get("/");
+  }
+};
+
+TEST_P(AddressesTest, SecondAddressIsTried) {
+  ServeOk("127.0.0.1:0");
+  Result<Response> response = GetFrom({"127.0.0.2", "127.0.0.1"}, Fallback::kNone);
+  EXPECT_TRUE(response.ok()) << response.status().ToString();
+}
+
+TEST_P(AddressesTest, AddressOfTheOtherFamilyIsTried) {
+  ServeOk("[::1]:0");
+  Result<Response> response = GetFrom({"127.0.0.1", "::1"}, Fallback::kBeast);
+  EXPECT_TRUE(response.ok()) << response.status().ToString();
+}
+
+TEST_P(AddressesTest, FailureOfTheFirstAddressIsTold) {
+  ServeOk("127.0.0.3:0");
+  Result<Response> response = GetFrom({"127.0.0.1", "127.0.0.2"}, Fallback::kNone);
+  EXPECT_EQ(KindOfFailure(response.status()), TransportError::Kind::kRefused);
+  EXPECT_EQ(response.status().message(),
+            StrCat("dial tcp 127.0.0.1:", server_->port(), ": connect: connection refused"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, AddressesTest,
+                         ::testing::Values(Transport::kBeast, Transport::kCppRest),
                          [](const auto& info) { return TransportName(info.param); });
 
 class CppRestOnlyTest : public ClientTest {};

@@ -244,7 +244,8 @@ TEST_P(TransportStreamTest, GzipIsDecodedPieceByPiece) {
   EXPECT_TRUE(Run(talk(client_.get())) == plain);
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, TransportStreamTest, ::testing::Values(Transport::kBeast),
+INSTANTIATE_TEST_SUITE_P(Each, TransportStreamTest,
+                         ::testing::Values(Transport::kBeast, Transport::kCppRest),
                          [](const auto& info) { return TransportName(info.param); });
 
 }  // namespace

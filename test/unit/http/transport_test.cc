@@ -632,9 +632,11 @@ TEST_P(TransportTest, DestroyedClientClosesItsConnections) {
   EXPECT_THAT(SocketsTo(server_->port()), ElementsAre());
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, TransportTest, ::testing::Values(Transport::kBeast),
+INSTANTIATE_TEST_SUITE_P(Each, TransportTest,
+                         ::testing::Values(Transport::kBeast, Transport::kCppRest),
                          [](const auto& info) { return TransportName(info.param); });
-INSTANTIATE_TEST_SUITE_P(Each, ResendTest, ::testing::Values(Transport::kBeast),
+INSTANTIATE_TEST_SUITE_P(Each, ResendTest,
+                         ::testing::Values(Transport::kBeast, Transport::kCppRest),
                          [](const auto& info) { return TransportName(info.param); });
 
 }  // namespace

@@ -209,7 +209,8 @@ TEST_P(TransportTlsTest, BigBodiesTravelOverTls) {
   EXPECT_TRUE(response->body == big);
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, TransportTlsTest, ::testing::Values(Transport::kBeast),
+INSTANTIATE_TEST_SUITE_P(Each, TransportTlsTest,
+                         ::testing::Values(Transport::kBeast, Transport::kCppRest),
                          [](const auto& info) { return TransportName(info.param); });
 
 }  // namespace
