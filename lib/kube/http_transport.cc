@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ApiTransport over lib/http: header fields as client-go sends them (common 6), credentials, and
-// new connections when certificates were replaced.
+#include "lib/kube/http_transport.h"
+
 #include <list>
 #include <memory>
 #include <utility>
@@ -11,7 +11,6 @@
 #include "lib/http/client.h"
 #include "lib/kube/config.h"
 #include "lib/kube/credentials.h"
-#include "lib/kube/tls_files.h"
 #include "lib/kube/url.h"
 #include "lib/kube/warning_header.h"
 
@@ -192,8 +191,15 @@ class HttpTransport final : public ApiTransport {
 
 Result<std::unique_ptr<ApiTransport>> NewHttpTransport(async::RealLoop& loop, RestConfig config,
                                                        std::string user_agent, log::Logger log) {
+  return NewHttpTransport(loop, std::move(config), std::move(user_agent), std::move(log),
+                          TlsFileAges());
+}
+
+Result<std::unique_ptr<ApiTransport>> NewHttpTransport(async::RealLoop& loop, RestConfig config,
+                                                       std::string user_agent, log::Logger log,
+                                                       TlsFileAges ages) {
   CSI_ASSIGN_OR_RETURN(Credentials credentials, Credentials::Create(loop, config, log));
-  CSI_ASSIGN_OR_RETURN(TlsFiles tls, TlsFiles::Load(loop, config, log));
+  CSI_ASSIGN_OR_RETURN(TlsFiles tls, TlsFiles::Load(loop, config, log, ages));
   auto transport =
       std::make_unique<HttpTransport>(loop, std::move(config), std::move(user_agent),
                                       std::move(log), std::move(credentials), std::move(tls));

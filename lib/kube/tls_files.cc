@@ -7,16 +7,9 @@
 #include "lib/kube/pem.h"
 
 namespace csinative::kube {
-namespace {
-
-// client-go looks at the pair on each handshake; we cannot see those, so a request looks now and
-// then: the new certificate is issued long before the old one ends.
-constexpr Duration kCertificateCheck = std::chrono::minutes(1);
-
-}  // namespace
-
-Result<TlsFiles> TlsFiles::Load(const Clock& clock, const RestConfig& config, log::Logger log) {
-  TlsFiles files(clock, std::move(log));
+Result<TlsFiles> TlsFiles::Load(const Clock& clock, const RestConfig& config, log::Logger log,
+                                TlsFileAges ages) {
+  TlsFiles files(clock, std::move(log), ages);
   files.settings_ = config.tls;
   files.authorities_checked_ = clock.Now();
   files.certificate_checked_ = clock.Now();
@@ -57,7 +50,7 @@ TlsFiles::Change TlsFiles::Check() {
 
 bool TlsFiles::AuthoritiesChanged() {
   const MonotonicTime now = clock_->Now();
-  if (ca_file_.empty() || now - authorities_checked_ < kCheckPeriod) return false;
+  if (ca_file_.empty() || now - authorities_checked_ < ages_.authorities) return false;
   authorities_checked_ = now;
   Result<std::string> content = ReadFile(ca_file_);
   if (!content.ok()) {
@@ -76,7 +69,8 @@ bool TlsFiles::AuthoritiesChanged() {
 
 bool TlsFiles::ClientCertificateChanged() {
   const MonotonicTime now = clock_->Now();
-  if (certificate_file_.empty() || now - certificate_checked_ < kCertificateCheck) return false;
+  if (certificate_file_.empty() || now - certificate_checked_ < ages_.client_certificate)
+    return false;
   certificate_checked_ = now;
   Result<std::string> certificate = ReadFile(certificate_file_);
   Result<std::string> key = ReadFile(key_file_);

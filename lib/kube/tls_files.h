@@ -15,6 +15,15 @@
 
 namespace csinative::kube {
 
+// How old a copy of a file may be when a request is sent.
+struct TlsFileAges {
+  // client-go transport, CARotation.
+  Duration authorities = std::chrono::minutes(5);
+  // client-go looks at the pair on each handshake; we cannot see those, so a request looks now and
+  // then: the new certificate is issued long before the old one ends.
+  Duration client_certificate = std::chrono::minutes(1);
+};
+
 class TlsFiles {
  public:
   // How often the client certificate is looked at without a request.
@@ -22,7 +31,8 @@ class TlsFiles {
 
   // Reads the files. kInvalidArgument for an authority file that is neither empty nor readable as
   // certificates, and for settings that contradict each other. Borrowed: the clock.
-  static Result<TlsFiles> Load(const Clock& clock, const RestConfig& config, log::Logger log);
+  static Result<TlsFiles> Load(const Clock& clock, const RestConfig& config, log::Logger log,
+                               TlsFileAges ages = {});
 
   enum class Change {
     kNone,
@@ -38,12 +48,14 @@ class TlsFiles {
   bool has_client_certificate_files() const { return !certificate_file_.empty(); }
 
  private:
-  TlsFiles(const Clock& clock, log::Logger log) : clock_(&clock), log_(std::move(log)) {}
+  TlsFiles(const Clock& clock, log::Logger log, TlsFileAges ages)
+      : clock_(&clock), log_(std::move(log)), ages_(ages) {}
   bool AuthoritiesChanged();
   bool ClientCertificateChanged();
 
   const Clock* clock_;
   log::Logger log_;
+  TlsFileAges ages_;
   http::TlsConfig settings_;
   std::string ca_file_;  // empty: does not change
   std::string certificate_file_;
