@@ -55,6 +55,8 @@ class ControllerService {
     return node == c_.options.node_id ||
            std::find(others.begin(), others.end(), node) != others.end();
   }
+  // Refuses keys that volumes do not have.
+  Status CheckMutable(const google::protobuf::Map<std::string, std::string>& parameters) const;
   // Size of a new volume, or why the range cannot be met.
   Result<int64_t> SizeFor(const CapacityRange& range, int64_t at_least) const;
   void Fill(const StoredVolume& volume, ::csi::v1::Volume* out) const;
@@ -64,6 +66,15 @@ class ControllerService {
 
   DriverContext& c_;
 };
+
+Status ControllerService::CheckMutable(
+    const google::protobuf::Map<std::string, std::string>& parameters) const {
+  for (const auto& [key, value] : parameters) {
+    if (c_.options.mutable_parameters.contains(key)) continue;
+    return Fail(Code::kInvalidArgument, "no mutable parameter has the name " + key);
+  }
+  return Status();
+}
 
 Result<int64_t> ControllerService::SizeFor(const CapacityRange& range, int64_t at_least) const {
   const int64_t required = range.required_bytes();
@@ -125,6 +136,7 @@ async::Task<Status> ControllerService::CreateVolume(CreateVolumeRequest request,
     block = block || capability.has_block();
     if (capability.has_mount()) fs_type = capability.mount().fs_type();
   }
+  CSI_CO_RETURN_IF_ERROR(CheckMutable(std::as_const(request).mutable_parameters()));
   CSI_CO_ASSIGN_OR_RETURN(KeyLocks::Held held, co_await c_.locks.Lock("name/" + request.name()));
 
   const bool image = block || c_.options.image_backing;
@@ -484,6 +496,7 @@ async::Task<Status> ControllerService::Modify(ControllerModifyVolumeRequest requ
   CSI_CO_ASSIGN_OR_RETURN(KeyLocks::Held held, co_await c_.locks.Lock(request.volume_id()));
   const StoredVolume* found = c_.store.FindVolume(request.volume_id());
   if (found == nullptr) co_return Fail(Code::kNotFound, "no such volume");
+  CSI_CO_RETURN_IF_ERROR(CheckMutable(std::as_const(request).mutable_parameters()));
   StoredVolume changed = *found;
   // The const getter: the other one changes `parameters`.
   for (const auto& [key, value] : std::as_const(request).mutable_parameters()) {

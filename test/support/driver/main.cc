@@ -43,8 +43,14 @@ void Register(cli::FlagSet& flags, DriverOptions& o, Faults& faults, std::string
   flags.IntFlag("max-volumes-per-node", &o.max_volumes_per_node, "0: no limit.");
   flags.IntFlag("capacity-bytes", &o.capacity_bytes, "Size of the storage backend.");
   flags.IntFlag("max-volume-bytes", &o.max_volume_bytes, "Size of the largest volume.");
-  flags.BoolFlag("image-backing", &o.image_backing,
-                 "Filesystem volumes are formatted images instead of folders.");
+  flags.Custom("backing", Each([&o](std::string_view text) {
+                 if (text != "directory" && text != "image") {
+                   return InvalidArgumentError("want directory or image");
+                 }
+                 o.image_backing = text == "image";
+                 return Status();
+               }),
+               "Data of volumes with a filesystem: directory (fast) or image.");
   flags.Custom("other-nodes", Each([&o](std::string_view text) {
                  for (std::string_view node : Split(text, ',')) o.other_nodes.emplace_back(node);
                  return Status();
@@ -54,7 +60,13 @@ void Register(cli::FlagSet& flags, DriverOptions& o, Faults& faults, std::string
                  for (std::string_view name : Split(text, ',')) o.without.emplace(name);
                  return Status();
                }),
-               "Capabilities that are not announced, e.g. CLONE_VOLUME,GET_CAPACITY.");
+               "Capabilities that are not announced, e.g. CLONE_VOLUME,NODE.EXPAND_VOLUME.");
+  flags.Custom("mutable-parameters", Each([&o](std::string_view text) {
+                 o.mutable_parameters.clear();
+                 for (std::string_view key : Split(text, ',')) o.mutable_parameters.emplace(key);
+                 return Status();
+               }),
+               "Keys that volume attributes classes may have; iops,throughput,tier if not given.");
   flags.Custom("topology",
                Each([&o](std::string_view text) { return AddSegments(text, &o.topology); }),
                "Topology segments of this node, KEY=VALUE[,...]; turns topology on.");

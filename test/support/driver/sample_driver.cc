@@ -5,6 +5,7 @@
 
 #include "test/support/driver/controller_service.h"
 #include "test/support/driver/identity_service.h"
+#include "test/support/driver/node_service.h"
 #include "test/support/driver/service.h"
 
 namespace csinative::driver {
@@ -32,6 +33,7 @@ Result<std::unique_ptr<SampleDriver>> SampleDriver::Start(async::EventLoop& loop
   driver->server_ = rpc::NewServer(loop);
   RegisterIdentityService(*driver->server_, context);
   if (options.controller) RegisterControllerService(*driver->server_, context);
+  if (options.node) RegisterNodeService(*driver->server_, context);
   CSI_RETURN_IF_ERROR(driver->server_->Start(options.endpoint));
   return driver;
 }
