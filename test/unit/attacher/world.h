@@ -23,7 +23,7 @@
 #include "proto/csi/v1/csi.pb.h"
 #include "test/support/apiserver/api_handler.h"
 #include "test/support/fake_channel.h"
-#include "test/unit/provisioner/in_process_api.h"
+#include "test/support/in_process_api.h"
 
 namespace csinative::attacher {
 

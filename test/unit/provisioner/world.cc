@@ -119,7 +119,8 @@ void World::MergeDocument(const std::string& resource, const std::string& ns,
   kube::ApiRequest request;
   request.method = "PATCH";
   request.path = StrCat("/apis/snapshot.storage.k8s.io/v1/", ns.empty() ? "" : "namespaces/", ns,
-                        ns.empty() ? "" : "/", resource, "/", name, "/", subresource);
+                        ns.empty() ? "" : "/", resource, "/", name, subresource.empty() ? "" : "/",
+                        subresource);
   request.accept = "application/json";
   request.content_type = "application/merge-patch+json";
   request.body = patch;

@@ -22,7 +22,7 @@
 #include "lib/kube/client.h"
 #include "test/support/apiserver/api_handler.h"
 #include "test/support/fake_channel.h"
-#include "test/unit/provisioner/in_process_api.h"
+#include "test/support/in_process_api.h"
 
 namespace csinative::provisioner {
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "lib/async/scope.h"
@@ -14,6 +15,23 @@
 #include "test/support/apiserver/api_handler.h"
 
 namespace csinative::testing {
+
+// What lib/http would make of an API request, and of an answer.
+http::ServerRequest ToServerRequest(const kube::ApiRequest& request, const std::string& token);
+kube::ApiResponse ToApiResponse(http::Response response);
+// A token by which `user` may do everything.
+std::string TokenFor(apiserver::ApiHandler& handler, const std::string& user);
+
+// Keeps the answer to one request; nothing if the connection was dropped.
+class CollectingWriter final : public http::ResponseWriter {
+ public:
+  std::optional<http::Response> response;
+
+  async::Task<Status> Send(http::Response sent) override;
+  async::Task<Status> StartStream(int status, http::Headers headers) override;
+  async::Task<Status> Write(std::string chunk) override;
+  void Abort() override { response.reset(); }
+};
 
 class InProcessApi final : public kube::ApiTransport {
  public:
@@ -31,7 +49,6 @@ class InProcessApi final : public kube::ApiTransport {
   struct StreamState;
   class StreamWriter;
   class ClientEnd;
-  http::ServerRequest ToHttp(const kube::ApiRequest& request) const;
   static async::Task<void> Serve(apiserver::ApiHandler* handler, http::ServerRequest request,
                                  std::shared_ptr<StreamState> state);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "test/unit/provisioner/in_process_api.h"
+#include "test/support/in_process_api.h"
 
 #include <utility>
 
@@ -13,7 +13,21 @@ Status Reset() {
   return Status(Code::kUnavailable, "EOF", TransportError{TransportError::Kind::kReset});
 }
 
-kube::ApiResponse FromHttp(http::Response response) {
+}  // namespace
+
+http::ServerRequest ToServerRequest(const kube::ApiRequest& request, const std::string& token) {
+  http::ServerRequest out;
+  out.method = request.method;
+  out.target = request.path;
+  if (!request.query.empty()) out.target += "?" + kube::EncodeQuery(request.query);
+  out.headers.Add("Authorization", "Bearer " + token);
+  out.headers.Add("Accept", request.accept);
+  if (!request.content_type.empty()) out.headers.Add("Content-Type", request.content_type);
+  out.body = request.body;
+  return out;
+}
+
+kube::ApiResponse ToApiResponse(http::Response response) {
   kube::ApiResponse out;
   out.code = response.status;
   out.content_type = std::string(response.headers.Get("Content-Type").value_or(""));
@@ -22,26 +36,24 @@ kube::ApiResponse FromHttp(http::Response response) {
   return out;
 }
 
-class UnaryWriter final : public http::ResponseWriter {
- public:
-  std::optional<http::Response> response;
+std::string TokenFor(apiserver::ApiHandler& handler, const std::string& user) {
+  std::string token = "token-of-" + user;
+  handler.tokens().Add(token, {.name = user, .groups = {"system:masters"}, .uid = ""});
+  return token;
+}
 
-  async::Task<Status> Send(http::Response sent) override {
-    response = std::move(sent);
-    co_return Status();
-  }
-  async::Task<Status> StartStream(int status, http::Headers headers) override {
-    response = http::Response{status, std::move(headers), ""};
-    co_return Status();
-  }
-  async::Task<Status> Write(std::string chunk) override {
-    response->body += chunk;
-    co_return Status();
-  }
-  void Abort() override { response.reset(); }
-};
-
-}  // namespace
+async::Task<Status> CollectingWriter::Send(http::Response sent) {
+  response = std::move(sent);
+  co_return Status();
+}
+async::Task<Status> CollectingWriter::StartStream(int status, http::Headers headers) {
+  response = http::Response{status, std::move(headers), ""};
+  co_return Status();
+}
+async::Task<Status> CollectingWriter::Write(std::string chunk) {
+  response->body += chunk;
+  co_return Status();
+}
 
 struct InProcessApi::StreamState {
   kube::ApiResponse head;
@@ -56,14 +68,14 @@ class InProcessApi::StreamWriter final : public http::ResponseWriter {
   explicit StreamWriter(StreamState* state) : state_(state) {}
 
   async::Task<Status> Send(http::Response response) override {
-    state_->head = FromHttp(std::move(response));
+    state_->head = ToApiResponse(std::move(response));
     std::string body = std::exchange(state_->head.body, "");
     if (!body.empty()) state_->pieces.Push(std::move(body));
     state_->has_head.Set();
     co_return Status();
   }
   async::Task<Status> StartStream(int status, http::Headers headers) override {
-    state_->head = FromHttp({status, std::move(headers), ""});
+    state_->head = ToApiResponse({status, std::move(headers), ""});
     state_->has_head.Set();
     co_return Status();
   }
@@ -93,28 +105,14 @@ class InProcessApi::ClientEnd final : public kube::ApiStream {
 };
 
 InProcessApi::InProcessApi(async::EventLoop& loop, apiserver::ApiHandler& handler, std::string user)
-    : handler_(handler), token_("token-of-" + user), streams_(loop) {
-  handler_.tokens().Add(token_, {.name = std::move(user), .groups = {"system:masters"}, .uid = ""});
-}
-
-http::ServerRequest InProcessApi::ToHttp(const kube::ApiRequest& request) const {
-  http::ServerRequest out;
-  out.method = request.method;
-  out.target = request.path;
-  if (!request.query.empty()) out.target += "?" + kube::EncodeQuery(request.query);
-  out.headers.Add("Authorization", "Bearer " + token_);
-  out.headers.Add("Accept", request.accept);
-  if (!request.content_type.empty()) out.headers.Add("Content-Type", request.content_type);
-  out.body = request.body;
-  return out;
-}
+    : handler_(handler), token_(TokenFor(handler, user)), streams_(loop) {}
 
 async::Task<Result<kube::ApiResponse>> InProcessApi::Do(kube::ApiRequest request) {
-  UnaryWriter writer;
-  co_await handler_.Handle(ToHttp(request), &writer);
+  CollectingWriter writer;
+  co_await handler_.Handle(ToServerRequest(request, token_), &writer);
   CSI_CO_RETURN_IF_ERROR(co_await async::CancellationStatus());
   if (!writer.response) co_return Reset();
-  co_return FromHttp(*std::move(writer.response));
+  co_return ToApiResponse(*std::move(writer.response));
 }
 
 async::Task<void> InProcessApi::Serve(apiserver::ApiHandler* handler, http::ServerRequest request,
@@ -140,7 +138,7 @@ async::Task<void> InProcessApi::Serve(apiserver::ApiHandler* handler, http::Serv
 async::Task<Result<std::unique_ptr<kube::ApiStream>>> InProcessApi::Stream(
     kube::ApiRequest request) {
   auto state = std::make_shared<StreamState>();
-  streams_.Spawn(Serve(&handler_, ToHttp(request), state));
+  streams_.Spawn(Serve(&handler_, ToServerRequest(request, token_), state));
   auto end = std::make_unique<ClientEnd>(streams_.loop(), state);
   CSI_CO_RETURN_IF_ERROR(co_await state->has_head.Wait());
   if (state->head.code == 0) co_return Reset();
