@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "test/support/demo/volume_binder.h"
+#include "cmd/volumecontroller/volume_binder.h"
 
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
@@ -7,9 +7,10 @@
 #include <utility>
 
 #include "apis/core/v1/maps.h"
+#include "cmd/volumecontroller/attach_detach.h"
 #include "lib/kube/errors.h"
 
-namespace csinative::demo {
+namespace csinative::volumecontroller {
 namespace {
 
 constexpr char kProvisioner[] = "volume.kubernetes.io/storage-provisioner";
@@ -73,20 +74,17 @@ Status IgnoreNotFound(const Status& status) { return kube::IsNotFound(status) ? 
 
 }  // namespace
 
-VolumeBinder::VolumeBinder(async::EventLoop& loop, Random& random, kube::Client& client,
-                           log::Logger log)
+VolumeBinder::VolumeBinder(async::EventLoop& loop, kube::Client& client, Caches& caches)
     : loop_(loop),
       client_(client),
-      claims_(loop, random, client, log),
-      volumes_(loop, random, client, log),
-      classes_(loop, random, client, log),
+      caches_(caches),
       claim_queue_(loop, QueueOptions()),
       volume_queue_(loop, QueueOptions()) {
   auto claim_changed = [this](const core::PersistentVolumeClaim& claim) {
     claim_queue_.Add(claim.metadata().namespace_() + "/" + claim.metadata().name());
     if (!claim.spec().volumename().empty()) volume_queue_.Add(claim.spec().volumename());
   };
-  claims_.AddHandler(
+  caches_.claims.AddHandler(
       {.on_add = [claim_changed](const auto& claim, kube::AddKind) { claim_changed(claim); },
        .on_update = [claim_changed](const auto&, const auto& claim) { claim_changed(claim); },
        .on_delete = claim_changed});
@@ -95,58 +93,73 @@ VolumeBinder::VolumeBinder(async::EventLoop& loop, Random& random, kube::Client&
     const auto& claim = volume.spec().claimref();
     claim_queue_.Add(claim.namespace_() + "/" + claim.name());
   };
-  volumes_.AddHandler(
+  caches_.volumes.AddHandler(
       {.on_add = [volume_changed](const auto& volume, kube::AddKind) { volume_changed(volume); },
        .on_update = [volume_changed](const auto&, const auto& volume) { volume_changed(volume); },
        .on_delete = volume_changed});
+  // A pod that ends may have been the last user of a claim that is to go.
+  auto pod_changed = [this](const core::Pod& pod) {
+    for (const auto& volume : pod.spec().volumes()) {
+      const std::string claim = volume.volumesource().persistentvolumeclaim().claimname();
+      if (!claim.empty()) claim_queue_.Add(pod.metadata().namespace_() + "/" + claim);
+    }
+  };
+  caches_.pods.AddHandler(
+      {.on_update = [pod_changed](const auto&, const auto& pod) { pod_changed(pod); },
+       .on_delete = pod_changed});
 }
-
-VolumeBinder::~VolumeBinder() = default;
 
 async::Task<void> VolumeBinder::Run() {
   async::TaskContext context = co_await async::CurrentContext();
   async::Scope scope(loop_, context.cancel);
-  scope.Spawn(claims_.Run());
-  scope.Spawn(volumes_.Run());
-  scope.Spawn(classes_.Run());
-  const bool synced = (co_await claims_.WaitForSync()).ok() &&
-                      (co_await volumes_.WaitForSync()).ok() &&
-                      (co_await classes_.WaitForSync()).ok();
-  if (synced) {
-    scope.Spawn(kube::RunWorkers(&claim_queue_, 4,
-                                 [this](std::string key) { return SyncClaim(std::move(key)); }));
-    scope.Spawn(kube::RunWorkers(&volume_queue_, 4,
-                                 [this](std::string name) { return SyncVolume(std::move(name)); }));
-  }
+  scope.Spawn(kube::RunWorkers(&claim_queue_, 4,
+                               [this](std::string key) { return SyncClaim(std::move(key)); }));
+  scope.Spawn(kube::RunWorkers(&volume_queue_, 4,
+                               [this](std::string name) { return SyncVolume(std::move(name)); }));
   co_await scope.Join();
 }
 
+bool VolumeBinder::IsUsed(const core::PersistentVolumeClaim& claim) const {
+  bool used = false;
+  caches_.pods.ForEach([&](const core::Pod& pod) {
+    if (pod.metadata().namespace_() != claim.metadata().namespace_() ||
+        pod.spec().nodename().empty() || IsTerminated(pod)) {
+      return true;
+    }
+    for (const auto& volume : pod.spec().volumes()) {
+      used |= volume.volumesource().persistentvolumeclaim().claimname() == claim.metadata().name();
+    }
+    return !used;
+  });
+  return used;
+}
+
 async::Task<Status> VolumeBinder::SyncClaim(std::string key) {
-  std::optional<core::PersistentVolumeClaim> claim = claims_.Get(key);
+  std::optional<core::PersistentVolumeClaim> claim = caches_.claims.Get(key);
   if (!claim) co_return Status();
   const kube::ObjectName name = kube::ObjectName::FromKey(key);
 
   if (claim->metadata().has_deletiontimestamp()) {
-    if (!HasFinalizer(*claim, kClaimProtection)) co_return Status();
+    if (!HasFinalizer(*claim, kClaimProtection) || IsUsed(*claim)) co_return Status();
     auto patched = co_await client_.Patch<core::PersistentVolumeClaim>(
         name, kube::PatchType::kMerge, WithoutFinalizer(*claim, kClaimProtection));
     co_return IgnoreNotFound(patched.status());
   }
   if (!claim->spec().volumename().empty()) {
-    std::optional<core::PersistentVolume> volume = volumes_.Get(claim->spec().volumename());
+    std::optional<core::PersistentVolume> volume = caches_.volumes.Get(claim->spec().volumename());
     if (!volume || claim->status().phase() == "Bound") co_return Status();
     co_return co_await Bind(*claim, *volume);
   }
 
   std::optional<core::PersistentVolume> mine;
-  volumes_.ForEach([&](const core::PersistentVolume& volume) {
+  caches_.volumes.ForEach([&](const core::PersistentVolume& volume) {
     if (volume.spec().claimref().uid() == claim->metadata().uid()) mine = volume;
     return !mine.has_value();
   });
   if (mine) co_return co_await Bind(*claim, *mine);
 
   std::optional<storage::StorageClass> storage_class =
-      classes_.Get(claim->spec().storageclassname());
+      caches_.classes.Get(claim->spec().storageclassname());
   if (!storage_class || apis::HasEntry(claim->metadata().annotations(), kProvisioner)) {
     co_return Status();
   }
@@ -215,11 +228,11 @@ async::Task<Status> VolumeBinder::Bind(core::PersistentVolumeClaim claim,
 }
 
 async::Task<Status> VolumeBinder::SyncVolume(std::string name) {
-  std::optional<core::PersistentVolume> volume = volumes_.Get(name);
+  std::optional<core::PersistentVolume> volume = caches_.volumes.Get(name);
   if (!volume) co_return Status();
   const auto& ref = volume->spec().claimref();
   std::optional<core::PersistentVolumeClaim> claim =
-      claims_.Get(ref.namespace_() + "/" + ref.name());
+      caches_.claims.Get(ref.namespace_() + "/" + ref.name());
   const bool claimed = claim && claim->metadata().uid() == ref.uid();
 
   if (!claimed && volume->status().phase() == "Bound") {
@@ -238,4 +251,4 @@ async::Task<Status> VolumeBinder::SyncVolume(std::string name) {
   co_return Status();
 }
 
-}  // namespace csinative::demo
+}  // namespace csinative::volumecontroller
