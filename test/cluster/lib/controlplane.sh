@@ -6,9 +6,10 @@
 # Works as any user, without systemd, containers or a network: everything listens on 127.0.0.1. Everything asks for client certificates,
 # etcd too, because later kubelet runs as root and obeys this cluster.
 
-# controlplane_start DIR: returns when the API server answers and the controllers work. DIR/admin.kubeconfig is the way in.
+# controlplane_start DIR [api-only]: returns when the API server answers and the controllers work; with api-only there are no controllers
+# and no scheduler, so that nobody but the caller changes objects. DIR/admin.kubeconfig is the way in.
 controlplane_start() {
-  local dir="$1" bin started etcd_port peer_port api_port server
+  local dir="$1" extent="${2:-whole}" bin started etcd_port peer_port api_port server
   started="$(now_ms)"
   need openssl openssl setsid util-linux
   binaries_ensure kubernetes
@@ -56,6 +57,11 @@ controlplane_start() {
   fi
   process_start "$dir" kube-apiserver "$bin/kube-apiserver" "${apiserver_flags[@]}"
   wait_until 60 "the API server is ready" controlplane_ready "$dir" || return
+
+  if [[ $extent == api-only ]]; then
+    say "API server up in $(seconds $(($(now_ms) - started))) s"
+    return
+  fi
 
   # Their own client-side limits would hide those of the programs under test.
   process_start "$dir" kube-controller-manager "$bin/kube-controller-manager" --kubeconfig "$dir/kube-controller-manager.kubeconfig" \
