@@ -33,7 +33,7 @@ images_ensure() {
     images) need gcc gcc busybox busybox-static ;;
     suite-images)
       need_root 'the image of the end-to-end suite' 'debootstrap makes it'
-      need debootstrap debootstrap
+      need debootstrap debootstrap unshare util-linux
       binaries_ensure suite
       ;;
   esac
@@ -66,21 +66,29 @@ images_busybox_links() {
   done
 }
 
-# debian.tar: what the suite's pods need, and agnhost.
+# debian.tar: what the suite's pods need, and agnhost. Unpacked in memory: dpkg synchronises every file, which takes minutes on a slow disk.
 build_suite_images() {
-  local work="$1/work" suite
-  suite="$(binaries_dir suite)"
-  # Nothing in a pod needs a password, a manual or a message catalogue.
-  debootstrap --variant=minbase --include="$images_suite_packages" bookworm "$work" >"$1.log" 2>&1 || {
-    tail -n 5 "$1.log" >&2
+  # shellcheck disable=SC2016  # expanded inside
+  unshare --mount --propagation private bash -euc "$(declare -f images_debian images_archive join_by)"'
+    mkdir "$1/work"
+    mount -t tmpfs tmpfs "$1/work"
+    images_debian "$@"' images "$1" "$(binaries_dir suite)/agnhost" "$images_suite_packages" "${images_suite_debian[@]}" || return
+  rmdir "$1/work"
+}
+
+# images_debian DIR AGNHOST PACKAGES TAG...
+images_debian() {
+  local dir="$1" root="$1/work/root" agnhost="$2" packages="$3"
+  shift 3
+  debootstrap --variant=minbase --include="$packages" bookworm "$root" >"$dir/work/log" 2>&1 || {
+    tail -n 5 "$dir/work/log" >&2
     return 1
   }
-  rm -f "$1.log"
-  rm -rf "$work"/var/cache/apt/* "$work"/var/lib/apt/lists/* "$work"/usr/share/{doc,man,locale,info}/* "$work"/var/log/*
-  find "$work/dev" -mindepth 1 -delete
-  cp "$suite/agnhost" "$work/agnhost" || return
-  images_archive "$work" "$1/debian.tar" '"Entrypoint":["/agnhost"],"Cmd":["pause"]' "${images_suite_debian[@]}" || return
-  rm -rf "$work"
+  # Nothing in a pod needs a package list, a manual or a message catalogue.
+  rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/usr/share/{doc,man,locale,info}/* "$root"/var/log/*
+  find "$root/dev" -mindepth 1 -delete
+  cp "$agnhost" "$root/agnhost"
+  images_archive "$root" "$dir/debian.tar" '"Entrypoint":["/agnhost"],"Cmd":["pause"]' "$@"
 }
 
 # images_archive ROOT FILE CONFIGURATION TAG...: the folder as an image of one layer, in the format of `docker save`.

@@ -8,6 +8,10 @@ readonly product_manifests="${E2E_MANIFESTS:-$e2e_repository/manifests}"
 readonly product_namespace=csi-native
 product_installed=()
 
+# Where the driver of a real node listens and keeps its state.
+product_node_socket() { printf '%s/node/kubelet/plugins/%s/csi.sock' "$1" "$product_driver_name"; }
+product_node_state() { printf '%s/driver/state' "$1"; }
+
 # What the sample driver calls itself, and the key of its topology.
 product_driver_name="${E2E_DRIVER_NAME:-sample.csi-native.io}"
 readonly product_topology_key="${E2E_TOPOLOGY_KEY-topology.sample.csi-native.io/node}"
@@ -39,12 +43,12 @@ product_path() {
   esac
 }
 
-# product_install ACCOUNT-FOLDER: the ServiceAccount and the rights from manifests/FOLDER, without the workloads.
+# product_install ACCOUNT-FOLDER: the ServiceAccount and the rights from manifests/FOLDER, without the workloads and the driver.
 product_install() {
   local file files=()
   for file in "$product_manifests/$1"/*.yaml; do
     case ${file##*/} in
-      kustomization.yaml | deployment*.yaml | daemonset*.yaml) ;;
+      kustomization.yaml | csidriver.yaml | deployment*.yaml | daemonset*.yaml) ;;
       *) files+=(-f "$file") ;;
     esac
   done
@@ -93,6 +97,83 @@ product_provisioner_ready() {
   http_get "$3" /healthz/leader-election | grep -q '^HTTP/1.[01] 200' || return 1
   holder="$(kubectl get lease "$lease" --namespace "$product_namespace" -o jsonpath='{.spec.holderIdentity}' 2>/dev/null)" || return 1
   [[ -n $holder ]]
+}
+
+# product_install_driver: the CSIDriver object of the sample driver as manifests/ has it.
+product_install_driver() {
+  kubectl delete csidriver "$product_driver_name" --ignore-not-found >/dev/null
+  sed "s/^  name: .*/  name: $product_driver_name/" "$product_manifests/registrar/csidriver.yaml" | kubectl create -f - >/dev/null
+}
+
+# product_start_node_driver DIR [FLAG...]: the sample driver, both services, inside the node of the instance.
+product_start_node_driver() {
+  local dir="$1" path socket_dir="$node_kubelet_root/plugins/$product_driver_name" id="id-of-$node_name"
+  shift
+  path="$(product_path "${E2E_DRIVER-}" sample-driver)"
+  if [[ -n $product_topology_key ]]; then set -- --topology "$product_topology_key=$id" "$@"; fi
+  mkdir -p "$(product_node_state "$dir")" "$dir/node/kubelet/plugins/$product_driver_name"
+  # The node's id is not its name: who mixes them up is found out.
+  node_process_start "$dir" driver "$path" --endpoint "unix://$socket_dir/csi.sock" --state-dir "$(product_node_state "$dir")" \
+    --driver-name "$product_driver_name" --node-id "$id" --log "$dir/logs/driver.calls" "$@"
+  wait_until 20 'the driver listens' product_node_socket_ready "$dir" || die 'the driver does not listen'
+}
+
+product_node_socket_ready() {
+  process_check "$1" driver || die 'the driver did not start'
+  [[ -S $(product_node_socket "$1") ]]
+}
+
+# product_start_sidecars DIR: csi-provisioner, csi-attacher and csi-node-driver-registrar for the driver in the node, each with the token of its
+# ServiceAccount, started again when they end. Returns when the first two lead and kubelet knows the driver.
+product_start_sidecars() {
+  local dir="$1" socket name port
+  socket="$(product_node_socket "$dir")"
+  for name in provisioner attacher registrar; do
+    product_install "$name"
+  done
+  for name in provisioner attacher; do
+    kubeconfig_for_account "$dir/csi-$name.kubeconfig" "$product_namespace" "csi-$name"
+  done
+
+  port="$(port_reserve "$dir")"
+  mkdir -p "$dir/supervised"
+  printf '%s\n' "$port" >"$dir/csi-provisioner.port"
+  supervisor_start "$dir" csi-provisioner "$(product_path "${E2E_PROVISIONER-}" csi-provisioner)" --csi-address "$socket" \
+    --kubeconfig "$dir/csi-provisioner.kubeconfig" --leader-election --leader-election-namespace "$product_namespace" \
+    --http-endpoint "127.0.0.1:$port" --feature-gates Topology=true --extra-create-metadata --default-fstype ext4 -v 5
+  port="$(port_reserve "$dir")"
+  printf '%s\n' "$port" >"$dir/csi-attacher.port"
+  supervisor_start "$dir" csi-attacher "$(product_path "${E2E_ATTACHER-}" csi-attacher)" --csi-address "$socket" \
+    --kubeconfig "$dir/csi-attacher.kubeconfig" --leader-election --leader-election-namespace "$product_namespace" \
+    --http-endpoint "127.0.0.1:$port" --default-fstype ext4 -v 5
+  # It belongs to the node, and talks to no API server.
+  supervisor_start "$dir" csi-node-driver-registrar "$(product_path "${E2E_REGISTRAR-}" csi-node-driver-registrar)" \
+    --csi-address "$socket" --kubelet-registration-path "$node_kubelet_root/plugins/$product_driver_name/csi.sock" \
+    --plugin-registration-path "$dir/node/kubelet/plugins_registry" -v 5
+  wait_until 60 'the sidecars work' product_sidecars_ready "$dir" || die 'the sidecars do not work'
+}
+
+# All of them run, the first two lead, the driver is registered.
+product_sidecars_ready() {
+  local dir="$1" name
+  process_check "$dir" driver || die 'the driver ended'
+  for name in csi-provisioner csi-attacher; do
+    supervisor_program "$dir" "$name" >/dev/null || return 1
+    http_get "$(<"$dir/$name.port")" /healthz/leader-election | grep -q '^HTTP/1.[01] 200' || return 1
+  done
+  supervisor_program "$dir" csi-node-driver-registrar >/dev/null || return 1
+  product_driver_registered
+}
+
+product_driver_registered() {
+  kubectl get csinode "$node_name" -o jsonpath='{.spec.drivers[*].name}' 2>/dev/null | grep -qwF "$product_driver_name"
+}
+
+product_stop_sidecars() {
+  local name
+  for name in csi-node-driver-registrar csi-attacher csi-provisioner; do
+    process_stop "$1" "$name" TERM 20 || say "$name had to be killed"
+  done
 }
 
 # product_volumes DIR NAME: the ids of the volumes that the driver NAME has, one a line.

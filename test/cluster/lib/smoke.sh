@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# The smoke test: csi-provisioner, with nothing but the rights of its own ServiceAccount, makes volumes for claims of both binding modes and
-# takes them away again. The scheduler, the controllers and the API server are the real ones. Sourced by scripts/e2e.
+# The smoke test. First part: csi-provisioner, with nothing but the rights of its own ServiceAccount, makes volumes for claims of both binding
+# modes and takes them away again; the scheduler, the controllers and the API server are the real ones. The second part is in node-smoke.sh.
+# Sourced by scripts/e2e.
 
 smoke_times=()
 smoke_namespace=''
@@ -10,11 +11,73 @@ smoke_node=''
 smoke_owns_installation=''
 smoke_owns_driver=''
 
+smoke_parts=()
+
+# smoke_check_parts [PART...]: before anything is started. Without a part: all that can run here; parts that cannot are named.
+smoke_check_parts() {
+  local part
+  smoke_parts=("$@")
+  ((${#smoke_parts[@]} > 0)) || smoke_parts=(control-plane node)
+  for part in "${smoke_parts[@]}"; do
+    case $part in
+      control-plane) ;;
+      node)
+        if [[ -n $session_external ]]; then
+          (($# == 0)) || die "smoke node: $smoke_node_needs"
+        else
+          need_root 'smoke: its part on a real node' 'kubelet mounts; "scripts/e2e smoke control-plane" is the part that does not need it'
+        fi
+        ;;
+      *) usage_error "smoke has no part '$part'" ;;
+    esac
+  done
+}
+
+readonly smoke_node_needs='needs kubelet, driver and mounts on a node of its own; run it without --kubeconfig, E2E_KUBECONFIG and KUBECONFIG'
+
+# smoke [PART...]
 smoke() {
-  local dir="$session_dir" claims="${E2E_CLAIMS:-50}" started begun suffix provisioner driver_log port
-  (($# == 0)) || usage_error "smoke takes no argument: $1"
-  ((claims >= 2)) || die "E2E_CLAIMS must be 2 at least"
+  local dir="$session_dir" started part ran=()
   started="$(now_ms)"
+  smoke_check_parts "$@"
+  for part in "${smoke_parts[@]}"; do
+    case $part in
+      control-plane) smoke_control_plane "$dir" ;;
+      node)
+        [[ -z $session_external ]] || continue
+        smoke_on_node "$dir"
+        ;;
+    esac
+    ran+=("$part")
+  done
+  smoke_time 'total' "$started"
+  smoke_report
+  echo "smoke: passed ($(join_by ', ' "${ran[@]}")), nothing is left"
+  if [[ " ${smoke_parts[*]} " == *' node '* && -n $session_external ]]; then
+    echo "smoke: NOT RUN on this cluster: part node, which $smoke_node_needs"
+  fi
+}
+
+# Pods on a real node, first in peace, then while the sidecars are killed.
+smoke_on_node() {
+  local dir="$1" seed="${E2E_SEED:-$RANDOM}" begun
+  begun="$(now_ms)"
+  if [[ -z ${E2E_DRIVER-} ]]; then product_ensure sample-driver; fi
+  if [[ -z ${E2E_PROVISIONER-} ]]; then product_ensure csi-provisioner; fi
+  if [[ -z ${E2E_ATTACHER-} ]]; then product_ensure csi-attacher; fi
+  if [[ -z ${E2E_REGISTRAR-} ]]; then product_ensure csi-node-driver-registrar; fi
+  if [[ ${E2E_PROVISIONER-} == upstream || ${E2E_ATTACHER-} == upstream ]]; then binaries_ensure upstream; fi
+  node_smoke_prepare "$dir"
+  smoke_time 'node, driver and three sidecars ready' "$begun"
+  node_smoke "$dir" 2
+  node_smoke_killed "$dir" "$seed" "${E2E_KILL_SECONDS:-60}" "${E2E_KILLS:-20}"
+  node_smoke_finish "$dir"
+}
+
+# smoke_control_plane DIR
+smoke_control_plane() {
+  local dir="$1" claims="${E2E_CLAIMS:-50}" begun suffix provisioner port
+  ((claims >= 2)) || die "E2E_CLAIMS must be 2 at least"
   suffix="$(printf '%04x%04x' "$RANDOM" "$RANDOM")"
   smoke_namespace="csi-native-smoke-$suffix"
   smoke_node="csi-native-smoke-$suffix"
@@ -56,22 +119,20 @@ smoke() {
   # Still the processes that we started: neither has crashed on the way.
   process_check "$dir" csi-provisioner || smoke_fail 'csi-provisioner ended'
   process_check "$dir" driver || smoke_fail 'the driver ended'
-  smoke_time 'total' "$started"
-  smoke_report
+  if [[ -z $session_external ]]; then smoke_control_plane_end "$dir"; fi
 }
 
 # Steps with the time since their start, for the table at the end.
 smoke_time() { smoke_times+=("$1" "$(($(now_ms) - $2))"); }
 
 smoke_report() {
-  printf '%-36s %s\n' step seconds
-  printf '%-36s %s\n' ---- -------
+  printf '%-46s %s\n' step seconds
+  printf '%-46s %s\n' ---- -------
   set -- "${smoke_times[@]}"
   while (($# > 0)); do
-    printf '%-36s %s\n' "$1" "$(seconds "$2")"
+    printf '%-46s %s\n' "$1" "$(seconds "$2")"
     shift 2
   done
-  echo 'smoke: passed, nothing is left'
 }
 
 smoke_fail() {
@@ -258,27 +319,42 @@ smoke_check_nothing_left() {
 
 # The audit log says who wrote: every volume was created and deleted by the ServiceAccount, and nothing that it asked for was forbidden.
 smoke_check_audit() {
-  local log="$1/logs/audit.log" account="system:serviceaccount:$product_namespace:csi-provisioner" creates others forbidden
+  local log="$1/logs/audit.log" account="system:serviceaccount:$product_namespace:csi-provisioner" creates others
   creates="$(grep '"verb":"create"' "$log" | grep '"objectRef":{"resource":"persistentvolumes",' | grep '"code":201')"
   others="$(grep -cv "\"user\":{\"username\":\"$account\"" <<<"$creates" || true)"
   ((others == 0)) || smoke_fail "$others volumes were not created by $account"
   (($(wc -l <<<"$creates") == $2)) || smoke_fail "$(wc -l <<<"$creates") volumes were created instead of $2"
-  forbidden="$(grep "\"user\":{\"username\":\"$account\"" "$log" | grep '"code":403' |
+  smoke_check_forbidden "$1" csi-provisioner || smoke_fail 'the manifests do not allow what csi-provisioner asked for'
+}
+
+# smoke_check_forbidden DIR ACCOUNT: fails, and says what, when the API server refused something that this ServiceAccount asked for.
+smoke_check_forbidden() {
+  local account="system:serviceaccount:$product_namespace:$2" forbidden
+  forbidden="$(grep "\"user\":{\"username\":\"$account\"" "$1/logs/audit.log" | grep '"code":403' |
     sed -E 's/.*"requestURI":"([^"]*)","verb":"([^"]*)".*/\2 \1/' | sort -u)" || true
-  [[ -z $forbidden ]] || smoke_fail "the manifests do not allow what csi-provisioner asked for: $forbidden"
+  [[ -z $forbidden ]] || {
+    say "forbidden to $2: $forbidden"
+    return 1
+  }
+}
+
+# Stops the programs of the first part and takes its objects away.
+smoke_control_plane_end() {
+  # No kubelet ends these pods, and no claim goes before its pod.
+  kubectl delete pods --all --namespace "$smoke_namespace" --force --grace-period 0 >/dev/null 2>&1
+  kubectl delete namespace "$smoke_namespace" --ignore-not-found --timeout 60s >/dev/null
+  wait_until 20 'the volumes are gone' smoke_gone
+  process_stop "$1" csi-provisioner || true
+  process_stop "$1" driver || true
+  kubectl delete storageclass -l "csi-native/smoke=${smoke_node##*-}" --ignore-not-found >/dev/null
+  process_stop "$1" "node-$smoke_node" || true
+  node_object_delete "$smoke_node"
 }
 
 # What the session's end removes from a cluster that outlives it.
 session_cleanup() {
   [[ -n $session_external && -n $smoke_namespace ]] || return 0
-  # No kubelet ends these pods, and no claim goes before its pod.
-  kubectl delete pods --all --namespace "$smoke_namespace" --force --grace-period 0 >/dev/null 2>&1
-  kubectl delete namespace "$smoke_namespace" --ignore-not-found --timeout 60s >/dev/null
-  wait_until 20 'the volumes are gone' smoke_gone
-  process_stop "$session_dir" csi-provisioner || true
-  kubectl delete storageclass -l "csi-native/smoke=${smoke_node##*-}" --ignore-not-found >/dev/null
+  smoke_control_plane_end "$session_dir"
   if [[ -n $smoke_owns_driver ]]; then kubectl delete csidriver "$product_driver_name" --ignore-not-found >/dev/null; fi
-  process_stop "$session_dir" "node-$smoke_node" || true
-  node_object_delete "$smoke_node"
   if [[ -n $smoke_owns_installation ]]; then product_uninstall; fi
 }
