@@ -17,6 +17,9 @@
 #include "apis/core/v1/node.pb.h"
 #include "apis/core/v1/volume.pb.h"
 #include "apis/storage/v1/storage.pb.h"
+#include "cmd/volumecontroller/attach_detach.h"
+#include "cmd/volumecontroller/caches.h"
+#include "cmd/volumecontroller/volume_binder.h"
 #include "lib/async/run.h"
 #include "lib/async/sleep.h"
 #include "lib/async/timeout.h"
@@ -28,7 +31,6 @@
 #include "test/support/child_process.h"
 #include "test/support/demo/driver_log.h"
 #include "test/support/demo/narrator.h"
-#include "test/support/demo/volume_binder.h"
 
 namespace csinative::demo {
 namespace {
@@ -78,7 +80,9 @@ class Demo {
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<kube::Informer<Claim>> claims_;
   std::unique_ptr<kube::Informer<Volume>> volumes_;
-  std::unique_ptr<VolumeBinder> binder_;
+  std::unique_ptr<volumecontroller::Caches> caches_;
+  std::unique_ptr<volumecontroller::VolumeBinder> binder_;
+  std::unique_ptr<volumecontroller::AttachDetach> attach_detach_;
   std::optional<test::ChildProcess> driver_;
   std::optional<test::ChildProcess> provisioner_;
 };
@@ -269,13 +273,19 @@ async::Task<Status> Demo::Live(apiserver::EmbeddedApiServer* api) {
       R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"demo"}})");
   (void)made;
   Watch();
-  binder_ = std::make_unique<VolumeBinder>(loop_, random_, *client_, log::Logger());
+  caches_ = std::make_unique<volumecontroller::Caches>(loop_, random_, *client_, log::Logger());
+  binder_ = std::make_unique<volumecontroller::VolumeBinder>(loop_, *client_, *caches_);
+  attach_detach_ = std::make_unique<volumecontroller::AttachDetach>(loop_, *client_, *caches_,
+                                                                    log::Logger());
 
   async::TaskContext context = co_await async::CurrentContext();
   async::Scope background(loop_, context.cancel);
   background.Spawn(claims_->Run());
   background.Spawn(volumes_->Run());
+  caches_->Run(&background);
+  CSI_CO_RETURN_IF_ERROR(co_await caches_->WaitForSync());
   background.Spawn(binder_->Run());
+  background.Spawn(attach_detach_->Run());
   background.Spawn(FollowDriverLog(dir_.path() + "/calls.jsonl", [this](const DriverCall& call) {
     std::string shown = call.request;
     if (shown.size() > 70) shown = shown.substr(0, 67) + "...";

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/sim/actors.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "apis/core/v1/maps.h"
+#include "apis/core/v1/well_known.h"
+#include "cmd/volumecontroller/attach_detach.h"
+#include "lib/async/sleep.h"
+#include "lib/async/timeout.h"
+#include "lib/base/json_string.h"
+#include "lib/base/strings.h"
+#include "lib/kube/errors.h"
+#include "proto/csi/v1/csi.pb.h"
+#include "test/sim/programs.h"
+
+namespace csinative::sim {
+namespace {
+
+constexpr Duration kLook = std::chrono::milliseconds(500);
+constexpr Duration kDriverLimit = std::chrono::minutes(2);
+
+std::unique_ptr<kube::Client> MakeClient(async::EventLoop& loop, Random& random,
+                                         kube::ApiTransport& transport) {
+  kube::ClientOptions options;
+  options.user_agent = "actors";
+  options.qps = -1;
+  auto client = kube::Client::Create(loop, random, transport, log::Logger(), options);
+  if (!client.ok()) std::abort();
+  return *std::move(client);
+}
+
+std::string Key(const std::string& name) { return StrCat(kUserNamespace, "/", name); }
+
+std::vector<std::string> ClaimsOf(const core::Pod& pod) {
+  std::vector<std::string> claims;
+  for (const auto& volume : pod.spec().volumes()) {
+    const auto& source = volume.volumesource().persistentvolumeclaim();
+    if (!source.claimname().empty()) claims.push_back(source.claimname());
+  }
+  return claims;
+}
+
+}  // namespace
+
+View::View(Surroundings& w, apiserver::ApiHandler& api, IncarnationPtr identity)
+    : world(w),
+      random(w.plan.NewStream()),
+      transport(NewApiLink(w, api, std::move(identity), false)),
+      client(MakeClient(w.loop, *random, *transport)),
+      pods(w.loop, *random, *client, log::Logger()),
+      claims(w.loop, *random, *client, log::Logger()),
+      volumes(w.loop, *random, *client, log::Logger()),
+      classes(w.loop, *random, *client, log::Logger()),
+      nodes(w.loop, *random, *client, log::Logger()),
+      attachments(w.loop, *random, *client, log::Logger()) {}
+
+void View::Run(async::Scope* scope) {
+  scope->Spawn(pods.Run());
+  scope->Spawn(claims.Run());
+  scope->Spawn(volumes.Run());
+  scope->Spawn(classes.Run());
+  scope->Spawn(nodes.Run());
+  scope->Spawn(attachments.Run());
+}
+
+bool View::synced() const {
+  return pods.synced() && claims.synced() && volumes.synced() && classes.synced() &&
+         nodes.synced() && attachments.synced();
+}
+
+Scheduler::Scheduler(View& view, std::vector<std::string> nodes)
+    : view_(view), nodes_(std::move(nodes)) {}
+
+async::Task<void> Scheduler::Run() {
+  while ((co_await async::Sleep(kLook)).ok()) {
+    std::vector<core::Pod> waiting;
+    view_.pods.ForEach([&](const core::Pod& pod) {
+      if (pod.spec().nodename().empty() && !pod.metadata().has_deletiontimestamp()) {
+        waiting.push_back(pod);
+      }
+      return true;
+    });
+    for (core::Pod& pod : waiting) co_await Place(std::move(pod));
+  }
+}
+
+async::Task<void> Scheduler::Place(core::Pod pod) {
+  std::string node = nodes_[view_.world.plan.Below(nodes_.size())];
+  bool ready = true;
+  for (const std::string& name : ClaimsOf(pod)) {
+    const auto claim = view_.claims.Get(Key(name));
+    if (!claim || claim->metadata().has_deletiontimestamp()) co_return;
+    const auto* chosen = apis::GetEntry(claim->metadata().annotations(), apis::kAnnSelectedNode);
+    if (chosen != nullptr) node = *chosen;
+    if (claim->status().phase() == "Bound") continue;
+    ready = false;
+    const auto storage_class = view_.classes.Get(claim->spec().storageclassname());
+    if (!storage_class || storage_class->volumebindingmode() != "WaitForFirstConsumer" ||
+        chosen != nullptr) {
+      continue;
+    }
+    (void)co_await view_.client->Patch<core::PersistentVolumeClaim>(
+        {kUserNamespace, name}, kube::PatchType::kMerge,
+        StrCat(R"({"metadata":{"annotations":{")", apis::kAnnSelectedNode, "\":\"", node, "\"}}}"));
+  }
+  if (!ready) co_return;
+  kube::ApiRequest bind;
+  bind.method = "POST";
+  bind.path =
+      StrCat("/api/v1/namespaces/", kUserNamespace, "/pods/", pod.metadata().name(), "/binding");
+  bind.accept = "application/json";
+  bind.content_type = "application/json";
+  bind.body = StrCat(R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":")",
+                     pod.metadata().name(), R"("},"target":{"kind":"Node","name":")", node, "\"}}");
+  (void)co_await view_.transport->Do(std::move(bind));
+}
+
+Kubelet::Kubelet(View& view, Driver& driver, std::string node)
+    : view_(view), node_(std::move(node)), pods_(view.world.loop) {
+  auto identity = std::make_shared<Incarnation>(view.world.scheduler, StrCat("kubelet-", node_));
+  channel_ = NewDriverLink(view.world, driver, std::move(identity), node_);
+}
+
+async::Task<void> Kubelet::Run() {
+  while ((co_await async::Sleep(kLook)).ok()) {
+    std::vector<std::pair<std::string, std::string>> found;
+    view_.pods.ForEach([&](const core::Pod& pod) {
+      if (pod.spec().nodename() == node_) {
+        found.emplace_back(Key(pod.metadata().name()), pod.metadata().uid());
+      }
+      return true;
+    });
+    for (auto& [key, uid] : found) {
+      if (serving_.insert(uid).second) pods_.Spawn(Serve(key, uid));
+    }
+  }
+  co_await pods_.Close();
+}
+
+bool Kubelet::IsReported(const std::string& unique) const {
+  const auto node = view_.nodes.Get(node_);
+  if (!node) return false;
+  for (const auto& volume : node->status().volumesattached()) {
+    if (volume.name() == unique) return true;
+  }
+  return false;
+}
+
+async::Task<void> Kubelet::ReportInUse() {
+  if (!(co_await reporting_.Acquire()).ok()) co_return;
+  while (true) {
+    std::vector<std::string> names;
+    for (const auto& [unique, pods] : in_use_) names.push_back(JsonString(unique));
+    auto patched = co_await view_.client->Patch<core::Node>(
+        {"", node_}, kube::PatchType::kMerge,
+        StrCat(R"({"status":{"volumesInUse":[)", Join(names, ","), "]}}"), "status");
+    if (patched.ok() || !(co_await async::Sleep(kLook)).ok()) break;
+  }
+  reporting_.Release();
+}
+
+async::Task<bool> Kubelet::MountAll(std::string key, std::string uid, std::vector<Mount>* mounts) {
+  auto pod = view_.pods.Get(key);
+  if (!pod) co_return false;
+  for (const std::string& claim_name : ClaimsOf(*pod)) {
+    const auto claim = view_.claims.Get(Key(claim_name));
+    if (!claim) co_return false;
+    const auto volume = view_.volumes.Get(claim->spec().volumename());
+    if (!volume) co_return false;
+    const auto& csi = volume->spec().persistentvolumesource().csi();
+    Mount mount;
+    mount.handle = csi.volumehandle();
+    mount.unique = volumecontroller::UniqueVolumeName(csi.driver(), csi.volumehandle());
+    mount.staging = StrCat("/plugins/", mount.handle, "/globalmount");
+    mount.target = StrCat("/pods/", uid, "/volumes/", volume->metadata().name(), "/mount");
+    mount.in_use = true;
+    ++in_use_[mount.unique];
+    co_await ReportInUse();
+    mounts->push_back(mount);
+    Mount& entry = mounts->back();
+
+    ::csi::v1::VolumeCapability capability;
+    capability.mutable_mount()->set_fs_type("ext4");
+    capability.mutable_access_mode()->set_mode(
+        ::csi::v1::VolumeCapability::AccessMode::SINGLE_NODE_WRITER);
+    ::csi::v1::NodeStageVolumeRequest stage;
+    stage.set_volume_id(mount.handle);
+    stage.set_staging_target_path(mount.staging);
+    *stage.mutable_volume_capability() = capability;
+    ::csi::v1::NodePublishVolumeRequest publish;
+    publish.set_volume_id(mount.handle);
+    publish.set_staging_target_path(mount.staging);
+    publish.set_target_path(mount.target);
+    *publish.mutable_volume_capability() = capability;
+
+    while (!entry.published) {
+      const auto now = view_.pods.Get(key);
+      if (!now || now->metadata().uid() != uid || now->metadata().has_deletiontimestamp()) {
+        co_return false;
+      }
+      const auto attachment = view_.attachments.Get(
+          volumecontroller::AttachmentName(mount.handle, csi.driver(), node_));
+      if (IsReported(mount.unique) && attachment && attachment->status().attached()) {
+        auto* context = stage.mutable_publish_context();
+        context->clear();
+        for (const auto& item : attachment->status().attachmentmetadata()) {
+          (*context)[item.key()] = item.value();
+        }
+        *publish.mutable_publish_context() = stage.publish_context();
+        ::csi::v1::NodeStageVolumeResponse staged;
+        entry.staged = true;  // whatever the answer: it has to be undone
+        Status status = co_await async::WithTimeout(
+            kDriverLimit, channel_->Call("/csi.v1.Node/NodeStageVolume", stage, &staged));
+        if (status.ok()) {
+          ::csi::v1::NodePublishVolumeResponse published;
+          status = co_await async::WithTimeout(
+              kDriverLimit, channel_->Call("/csi.v1.Node/NodePublishVolume", publish, &published));
+          entry.published = true;
+          if (!status.ok()) entry.published = false;
+        }
+      }
+      if (!entry.published && !(co_await async::Sleep(kLook)).ok()) co_return false;
+    }
+  }
+  co_return true;
+}
+
+async::Task<void> Kubelet::UnmountAll(std::vector<Mount>* mounts) {
+  for (Mount& mount : *mounts) {
+    while (mount.staged) {
+      ::csi::v1::NodeUnpublishVolumeRequest unpublish;
+      unpublish.set_volume_id(mount.handle);
+      unpublish.set_target_path(mount.target);
+      ::csi::v1::NodeUnpublishVolumeResponse unpublished;
+      Status status = co_await async::WithTimeout(
+          kDriverLimit,
+          channel_->Call("/csi.v1.Node/NodeUnpublishVolume", unpublish, &unpublished));
+      // Another pod of this node may still use what is staged.
+      if (status.ok() && in_use_[mount.unique] == 1) {
+        ::csi::v1::NodeUnstageVolumeRequest unstage;
+        unstage.set_volume_id(mount.handle);
+        unstage.set_staging_target_path(mount.staging);
+        ::csi::v1::NodeUnstageVolumeResponse unstaged;
+        status = co_await async::WithTimeout(
+            kDriverLimit, channel_->Call("/csi.v1.Node/NodeUnstageVolume", unstage, &unstaged));
+      }
+      if (status.ok()) {
+        mount.staged = false;
+      } else if (!(co_await async::Sleep(kLook)).ok()) {
+        co_return;
+      }
+    }
+    if (mount.in_use && --in_use_[mount.unique] == 0) in_use_.erase(mount.unique);
+    mount.in_use = false;
+  }
+  co_await ReportInUse();
+}
+
+async::Task<void> Kubelet::Serve(std::string key, std::string uid) {
+  std::vector<Mount> mounts;
+  mounts.reserve(8);  // references to entries are held while mounting
+  const kube::ObjectName name = kube::ObjectName::FromKey(key);
+  const bool mounted = co_await MountAll(key, uid, &mounts);
+  if (mounted) {
+    (void)co_await view_.client->Patch<core::Pod>(
+        kube::ObjectName(name), kube::PatchType::kMerge,
+        R"({"status":{"phase":"Running","containerStatuses":[{"name":"c","image":"i","imageID":"",)"
+        R"("ready":true,"restartCount":0,"state":{"running":{}}}]}})",
+        "status");
+  }
+  while (true) {
+    const auto pod = view_.pods.Get(key);
+    if (!pod || pod->metadata().uid() != uid || pod->metadata().has_deletiontimestamp()) break;
+    if (!(co_await async::Sleep(kLook)).ok()) co_return;
+  }
+  (void)co_await view_.client->Patch<core::Pod>(
+      kube::ObjectName(name), kube::PatchType::kMerge,
+      R"({"status":{"containerStatuses":[{"name":"c","image":"i","imageID":"","ready":false,)"
+      R"("restartCount":0,"state":{"terminated":{"exitCode":0}}}]}})",
+      "status");
+  co_await UnmountAll(&mounts);
+  kube::DeleteOptions now;
+  now.uid = uid;
+  now.grace_period_seconds = 0;
+  (void)co_await view_.client->Delete<core::Pod>(kube::ObjectName(name), now);
+}
+
+async::Task<bool> Users::CreatePod(std::string name, std::string claim) {
+  core::Pod pod;
+  pod.mutable_metadata()->set_name(name);
+  pod.mutable_metadata()->set_namespace_(kUserNamespace);
+  auto* container = pod.mutable_spec()->add_containers();
+  container->set_name("c");
+  container->set_image("i");
+  auto* volume = pod.mutable_spec()->add_volumes();
+  volume->set_name("v");
+  volume->mutable_volumesource()->mutable_persistentvolumeclaim()->set_claimname(claim);
+  auto created = co_await view_.client->Create(std::move(pod));
+  co_return created.ok();
+}
+
+template <typename T>
+async::Task<void> Users::WaitGone(const kube::Informer<T>* informer, std::string name) {
+  while (informer->Contains(Key(name))) {
+    if (!(co_await async::Sleep(kLook)).ok()) co_return;
+  }
+}
+
+async::Task<void> Users::OneSet(int number, MonotonicTime until) {
+  FaultPlan& plan = view_.world.plan;
+  const std::string name = StrCat("set-", number);
+  core::PersistentVolumeClaim claim;
+  claim.mutable_metadata()->set_name(name);
+  claim.mutable_metadata()->set_namespace_(kUserNamespace);
+  claim.mutable_spec()->set_storageclassname(StrCat(plan.Below(2) == 0 ? "immediate" : "late",
+                                                    plan.Below(8) == 0 ? "-retain" : "-delete"));
+  claim.mutable_spec()->add_accessmodes(plan.Below(4) == 0 ? "ReadWriteMany" : "ReadWriteOnce");
+  apis::MutableEntry(claim.mutable_spec()->mutable_resources()->mutable_requests(), "storage")
+      ->set_string("1Gi");
+  if (!(co_await view_.client->Create(std::move(claim))).ok()) co_return;
+  // A user who changes their mind while the volume is being made.
+  if (plan.Below(10) == 0) {
+    (void)co_await async::Sleep(plan.Between(Duration::zero(), std::chrono::seconds(2)));
+    (void)co_await view_.client->Delete<core::PersistentVolumeClaim>({kUserNamespace, name});
+    co_await WaitGone(&view_.claims, name);
+    co_return;
+  }
+  // The claim is used by one pod after another, as in a StatefulSet.
+  const uint64_t pods = 1 + plan.Below(3);
+  for (uint64_t i = 0; i < pods; ++i) {
+    const bool created = co_await CreatePod(name, name);
+    if (created) {
+      (void)co_await async::Sleep(
+          plan.Between(std::chrono::milliseconds(100), std::chrono::minutes(4)));
+    }
+    (void)co_await view_.client->Delete<core::Pod>({kUserNamespace, name});
+    if (i + 1 == pods && plan.Below(2) == 0) {
+      // The claim goes while the pod still does.
+      (void)co_await view_.client->Delete<core::PersistentVolumeClaim>({kUserNamespace, name});
+    }
+    co_await WaitGone(&view_.pods, name);
+    if (view_.world.loop.Now() >= until) break;
+  }
+  (void)co_await view_.client->Delete<core::PersistentVolumeClaim>({kUserNamespace, name});
+  co_await WaitGone(&view_.claims, name);
+}
+
+async::Task<void> Users::Run(int count, MonotonicTime until) {
+  FaultPlan& plan = view_.world.plan;
+  while (view_.world.loop.Now() < until) {
+    if (sets_.size() < static_cast<size_t>(count)) sets_.Spawn(OneSet(next_++, until));
+    if (!(co_await async::Sleep(plan.Between(std::chrono::seconds(1), std::chrono::seconds(20))))
+             .ok()) {
+      break;
+    }
+  }
+  co_await sets_.Join();
+}
+
+}  // namespace csinative::sim

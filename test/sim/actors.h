@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Those who act on the simulated cluster besides the programs under test: users, the scheduler, and
+// a kubelet on each node. They never crash and see no faults of the API. One thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "apis/core/v1/node.pb.h"
+#include "apis/core/v1/pod.pb.h"
+#include "apis/core/v1/volume.pb.h"
+#include "apis/storage/v1/storage.pb.h"
+#include "lib/async/scope.h"
+#include "lib/kube/client.h"
+#include "lib/kube/informer.h"
+#include "test/sim/links.h"
+
+namespace csinative::sim {
+
+inline constexpr char kUserNamespace[] = "default";
+
+// What the actors share: a client without limits and one watch of each resource.
+struct View {
+  View(Surroundings& world, apiserver::ApiHandler& api, IncarnationPtr identity);
+  void Run(async::Scope* scope);
+  bool synced() const;
+
+  Surroundings& world;
+  std::unique_ptr<Random> random;
+  std::unique_ptr<kube::ApiTransport> transport;
+  std::unique_ptr<kube::Client> client;
+  kube::Informer<core::Pod> pods;
+  kube::Informer<core::PersistentVolumeClaim> claims;
+  kube::Informer<core::PersistentVolume> volumes;
+  kube::Informer<storage::StorageClass> classes;
+  kube::Informer<core::Node> nodes;
+  kube::Informer<storage::VolumeAttachment> attachments;
+};
+
+// Chooses nodes for claims that wait for one, and for pods whose claims are bound.
+class Scheduler {
+ public:
+  Scheduler(View& view, std::vector<std::string> nodes);
+  async::Task<void> Run();
+
+ private:
+  async::Task<void> Place(core::Pod pod);
+  View& view_;
+  const std::vector<std::string> nodes_;
+};
+
+// Mounts the volumes of the pods of one node and takes them away: the order of kubelet without its
+// recovery.
+class Kubelet {
+ public:
+  Kubelet(View& view, Driver& driver, std::string node);
+  async::Task<void> Run();
+  const std::string& node() const { return node_; }
+
+ private:
+  struct Mount {
+    std::string handle, unique, staging, target;
+    bool in_use = false, staged = false, published = false;
+  };
+  async::Task<void> Serve(std::string key, std::string uid);
+  async::Task<bool> MountAll(std::string key, std::string uid, std::vector<Mount>* mounts);
+  async::Task<void> UnmountAll(std::vector<Mount>* mounts);
+  async::Task<void> ReportInUse();
+  bool IsReported(const std::string& unique) const;
+
+  View& view_;
+  std::unique_ptr<rpc::Channel> channel_;
+  const std::string node_;
+  async::Scope pods_;
+  std::set<std::string> serving_;      // pod uids
+  std::map<std::string, int> in_use_;  // unique volume name: pods
+  async::Semaphore reporting_{1};
+};
+
+// Creates and deletes claims and pods, at random, until told to finish.
+class Users {
+ public:
+  explicit Users(View& view) : view_(view), sets_(view.world.loop) {}
+  // Keeps about `count` things going on; returns when finished and everything is deleted.
+  async::Task<void> Run(int count, MonotonicTime until);
+
+ private:
+  async::Task<void> OneSet(int number, MonotonicTime until);
+  async::Task<bool> CreatePod(std::string name, std::string claim);
+  async::Task<void> Delete(const kube::ResourceInfo* kind, std::string name);
+  template <typename T>
+  async::Task<void> WaitGone(const kube::Informer<T>* informer, std::string name);
+
+  View& view_;
+  async::Scope sets_;
+  int next_ = 0;
+};
+
+}  // namespace csinative::sim

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The storage behind the simulated driver: the truth about volumes, where they are attached, staged
+// and published. Answers CSI calls at once, and checks that each request obeys the CSI
+// specification and the order of a volume's life. One thread.
+//
+// Does not model: capacity, topology, snapshots, secrets.
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "lib/base/status.h"
+#include "proto/csi/v1/csi.pb.h"
+#include "test/sim/checker.h"
+
+namespace csinative::sim {
+
+class Backend {
+ public:
+  struct OnNode {
+    std::string staging;            // empty: not staged
+    std::set<std::string> targets;  // published here
+  };
+  struct Volume {
+    std::string name;
+    std::string request;  // what CreateVolume asked for, to compare repeats
+    int64_t bytes = 0;
+    bool single_node = false;
+    std::set<std::string> attached;         // node ids
+    std::map<std::string, OnNode> on_node;  // node id
+  };
+
+  Backend(Checker& checker, Trace& trace) : checker_(checker), trace_(trace) {}
+
+  // Whether the volume may be deleted, as the API server's objects say; set by the world.
+  void set_may_delete(std::function<bool(const std::string& id)> may_delete) {
+    may_delete_ = std::move(may_delete);
+  }
+
+  // The volume a request is about, for mutual exclusion: the id, or the id that a name will get.
+  static std::string SubjectOf(const google::protobuf::Message& request);
+  // Performs the call. An RpcStatus if it fails. `node_id` is where a node call arrives.
+  Status Perform(const std::string& method, const std::string& node_id,
+                 const google::protobuf::Message& request, google::protobuf::Message* response);
+
+  const std::map<std::string, Volume>& volumes() const { return volumes_; }
+  // The administrator removes what a Retain policy left.
+  void Remove(const std::string& id) { volumes_.erase(id); }
+  uint64_t operations() const { return operations_; }
+
+ private:
+  using CreateRequest = ::csi::v1::CreateVolumeRequest;
+  Status Create(const CreateRequest& request, ::csi::v1::CreateVolumeResponse* response);
+  Status Delete(const ::csi::v1::DeleteVolumeRequest& request);
+  Status Attach(const ::csi::v1::ControllerPublishVolumeRequest& request,
+                ::csi::v1::ControllerPublishVolumeResponse* response);
+  Status Detach(const ::csi::v1::ControllerUnpublishVolumeRequest& request);
+  Status Stage(const std::string& node, const ::csi::v1::NodeStageVolumeRequest& request);
+  Status Publish(const std::string& node, const ::csi::v1::NodePublishVolumeRequest& request);
+  Status Unpublish(const std::string& node, const ::csi::v1::NodeUnpublishVolumeRequest& request);
+  Status Unstage(const std::string& node, const ::csi::v1::NodeUnstageVolumeRequest& request);
+  // Records a request that breaks the contract, and refuses it.
+  Status Broken(const std::string& what);
+
+  Checker& checker_;
+  Trace& trace_;
+  std::function<bool(const std::string&)> may_delete_;
+  std::map<std::string, Volume> volumes_;
+  uint64_t operations_ = 0;
+};
+
+}  // namespace csinative::sim

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "lib/async/completion.h"
+#include "lib/async/sleep.h"
+#include "lib/base/strings.h"
+#include "test/sim/links.h"
+
+namespace csinative::sim {
+namespace {
+
+using ::google::protobuf::Message;
+
+constexpr int kCancelled = 1;
+constexpr int kDeadlineExceeded = 4;
+constexpr int kResourceExhausted = 8;
+constexpr int kAborted = 10;
+constexpr int kInternal = 13;
+constexpr int kUnavailable = 14;
+
+class DriverLink final : public rpc::Channel {
+ public:
+  DriverLink(Surroundings& world, Driver& driver, IncarnationPtr process, std::string node_id)
+      : world_(world),
+        driver_(driver),
+        process_(std::move(process)),
+        node_id_(std::move(node_id)) {}
+
+  async::Task<Status> Call(std::string method, const Message& request, Message* response) override {
+    std::shared_ptr<Message> copy(request.New());
+    copy->CopyFrom(request);
+    return Run(std::move(method), std::move(copy), response);
+  }
+
+ private:
+  async::Task<Status> Run(std::string method, std::shared_ptr<const Message> request,
+                          Message* response) {
+    async::TaskContext context = co_await async::CurrentContext();
+    response->Clear();
+    std::shared_ptr<Message> answer(response->New());
+    Status status = context.cancel->reason();
+    if (status.ok()) {
+      status = co_await async::FromCallback<Status>([&](async::Completer<Status> done) {
+        world_.scope.Spawn(driver_.Execute(process_, method, node_id_, request, answer,
+                                           [done](Status outcome) { done(std::move(outcome)); }));
+      });
+    }
+    if (status.ok()) {
+      response->CopyFrom(*answer);
+    } else if (status.rpc_error() == nullptr) {
+      const bool late = IsDeadlineExceeded(status);
+      status = RpcStatus(late ? kDeadlineExceeded : kCancelled,
+                         late ? "context deadline exceeded" : "context canceled");
+    }
+    co_return status;
+  }
+
+  Surroundings& world_;
+  Driver& driver_;
+  const IncarnationPtr process_;
+  const std::string node_id_;
+};
+
+}  // namespace
+
+async::Task<void> Driver::Execute(IncarnationPtr caller, std::string method, std::string node_id,
+                                  std::shared_ptr<const Message> request,
+                                  std::shared_ptr<Message> response,
+                                  std::function<void(Status)> done) {
+  FaultPlan& plan = world_.plan;
+  const FaultRates& rates = plan.rates();
+  const std::string subject = Backend::SubjectOf(*request);
+  (void)co_await async::Sleep(
+      plan.Between(std::chrono::microseconds(100), std::chrono::milliseconds(2)));
+  if (plan.Strikes(rates.driver_error)) {
+    constexpr int kCodes[] = {kUnavailable, kInternal, kAborted, kResourceExhausted};
+    const int code = kCodes[plan.Below(4)];
+    world_.trace.Add("driver", StrCat(method, " ", subject, ": injected code ", code));
+    done(RpcStatus(code, "injected"));
+    co_return;
+  }
+  // One call for a volume at a time, as CSI lets a driver demand.
+  if (!busy_.insert(subject).second) {
+    done(RpcStatus(kAborted, "an operation is in progress"));
+    co_return;
+  }
+  const bool lost = plan.Strikes(rates.driver_lost_answer);
+  Duration time = plan.Between(std::chrono::milliseconds(1), std::chrono::milliseconds(40));
+  if (plan.Strikes(rates.driver_slow)) {
+    time = plan.Between(std::chrono::seconds(1), std::chrono::seconds(20));
+  }
+  if (plan.Strikes(rates.driver_hang)) {
+    time = plan.Between(std::chrono::minutes(1), std::chrono::minutes(5));
+  }
+  // The effect comes somewhere on the way.
+  (void)co_await async::Sleep(time / 2);
+  Status status = backend_.Perform(method, node_id, *request, response.get());
+  if (status.ok()) world_.after_effect(caller);
+  (void)co_await async::Sleep(time / 2);
+  busy_.erase(subject);
+  if (lost && status.ok()) {
+    world_.trace.Add("driver", StrCat(method, " ", subject, ": answer lost"));
+    status = RpcStatus(plan.Below(2) == 0 ? kUnavailable : kDeadlineExceeded, "answer lost");
+  }
+  done(std::move(status));
+}
+
+std::unique_ptr<rpc::Channel> NewDriverLink(Surroundings& world, Driver& driver,
+                                            IncarnationPtr process, std::string node_id) {
+  return std::make_unique<DriverLink>(world, driver, std::move(process), std::move(node_id));
+}
+
+}  // namespace csinative::sim

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/sim/process.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace csinative::sim {
+
+Program::Program(Setup setup)
+    : setup_(std::move(setup)),
+      random_(setup_.world.plan.NewStream()),
+      transport_(NewApiLink(setup_.world, setup_.api, setup_.incarnation, setup_.faulty)) {}
+
+std::unique_ptr<kube::Client> Program::NewClient(float qps, int burst) {
+  kube::ClientOptions options;
+  options.user_agent = setup_.incarnation->name;
+  options.qps = qps;
+  options.burst = burst;
+  auto client = kube::Client::Create(loop(), *random_, *transport_, log::Logger(), options);
+  if (!client.ok()) {
+    std::fprintf(stderr, "sim: %s\n", client.status().message().c_str());
+    std::abort();
+  }
+  return *std::move(client);
+}
+
+SimProcess::SimProcess(std::string name, async::VirtualScheduler& scheduler, Surroundings& world,
+                       apiserver::ApiHandler& api, bool faulty, Factory factory)
+    : name_(std::move(name)),
+      scheduler_(scheduler),
+      world_(world),
+      api_(api),
+      faulty_(faulty),
+      factory_(std::move(factory)) {}
+
+SimProcess::~SimProcess() { Stop(); }
+
+void SimProcess::Start() {
+  restart_.Cancel();
+  world_.trace.Add(name_, "starts");
+  incarnation_ = std::make_shared<Incarnation>(scheduler_, name_);
+  std::weak_ptr<Incarnation> weak = incarnation_;
+  const auto exit = [this, weak] {
+    // The caller's own frames are on the stack: not now.
+    world_.loop.Post([this, weak] {
+      const IncarnationPtr ended = weak.lock();
+      if (ended && Is(ended)) Crash(std::chrono::seconds(1));
+    });
+  };
+  program_ = factory_({world_, api_, incarnation_, faulty_, exit});
+  scope_ = std::make_unique<async::Scope>(incarnation_->loop);
+  struct Life {
+    static async::Task<void> Run(Program* program, std::function<void()> exit) {
+      co_await program->Run();
+      exit();
+    }
+  };
+  scope_->Spawn(Life::Run(program_.get(), exit));
+}
+
+void SimProcess::Discard() {
+  if (!incarnation_) return;
+  incarnation_->alive = false;
+  for (const auto& weak : incarnation_->streams) {
+    if (auto cancel = weak.lock()) world_.loop.Post([cancel] { cancel->Cancel(); });
+  }
+  incarnation_->loop.Discard();
+  scope_.reset();
+  program_.reset();
+  incarnation_.reset();
+}
+
+void SimProcess::Crash(Duration pause) {
+  if (!incarnation_) return;
+  world_.trace.Add(name_, "dies");
+  Discard();
+  restart_ = async::ScopedTimer(world_.loop, world_.loop.Now() + pause, [this] { Start(); });
+}
+
+void SimProcess::Stop() {
+  restart_.Cancel();
+  Discard();
+}
+
+}  // namespace csinative::sim

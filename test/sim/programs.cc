@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/sim/programs.h"
+
+#include <optional>
+#include <utility>
+
+#include "cmd/attacher/controller.h"
+#include "cmd/provisioner/controller.h"
+#include "cmd/volumecontroller/attach_detach.h"
+#include "cmd/volumecontroller/caches.h"
+#include "cmd/volumecontroller/volume_binder.h"
+#include "lib/base/strings.h"
+#include "lib/kube/leader_election.h"
+
+namespace csinative::sim {
+namespace {
+
+// A sidecar that works while it holds its Lease, and exits when it does not.
+class ElectedProgram : public Program {
+ public:
+  ElectedProgram(Setup setup, std::string lock_name)
+      : Program(std::move(setup)), lock_name_(std::move(lock_name)) {
+    election_client_ = NewClient(5, 10);
+  }
+
+  async::Task<void> Run() final {
+    kube::LeaderElectionConfig config;
+    config.lock_name = lock_name_;
+    config.lock_namespace = kSystemNamespace;
+    config.identity = StrCat(setup_.incarnation->name, "_", random_->Uuid());
+    kube::LeaderElectionCallbacks callbacks;
+    callbacks.on_started_leading = [this] { return Lead(); };
+    callbacks.on_stopped_leading = [this] { setup_.exit(); };
+    elector_ =
+        std::make_unique<kube::LeaderElector>(loop(), *random_, *election_client_, log::Logger(),
+                                              std::move(config), std::move(callbacks));
+    co_await elector_->Run();
+  }
+
+ protected:
+  virtual async::Task<void> Lead() = 0;
+
+ private:
+  const std::string lock_name_;
+  std::unique_ptr<kube::Client> election_client_;
+  std::unique_ptr<kube::LeaderElector> elector_;
+};
+
+class Provisioner final : public ElectedProgram {
+ public:
+  Provisioner(Setup setup, Driver& driver)
+      : ElectedProgram(std::move(setup), StrCat("external-provisioner-", kDriverName)),
+        client_(NewClient(50, 100)),
+        event_client_(NewClient(5, 10)),
+        channel_(NewDriverLink(setup_.world, driver, setup_.incarnation, "")) {
+    provisioner::ProvisionController::Deps deps;
+    deps.loop = &loop();
+    deps.random = random_.get();
+    deps.client = client_.get();
+    deps.event_client = event_client_.get();
+    deps.channel = channel_.get();
+    deps.registry = &registry_;
+    deps.host_name = "host";
+    deps.names = {kDriverName, ""};
+    deps.features.name = kDriverName;
+    deps.features.controller_service = true;
+    deps.features.create_delete_volume = true;
+    deps.features.publish_unpublish_volume = true;
+    deps.config.default_fs_type = "ext4";
+    deps.identity = setup_.incarnation->name;
+    controller_.emplace(std::move(deps));
+  }
+
+ protected:
+  async::Task<void> Lead() override { co_await controller_->Run(); }
+
+ private:
+  std::unique_ptr<kube::Client> client_;
+  std::unique_ptr<kube::Client> event_client_;
+  std::unique_ptr<rpc::Channel> channel_;
+  std::optional<provisioner::ProvisionController> controller_;
+};
+
+class Attacher final : public ElectedProgram {
+ public:
+  Attacher(Setup setup, Driver& driver)
+      : ElectedProgram(std::move(setup), StrCat("external-attacher-", kDriverName)),
+        client_(NewClient(50, 100)),
+        channel_(NewDriverLink(setup_.world, driver, setup_.incarnation, "")) {
+    attacher::AttachController::Deps deps;
+    deps.loop = &loop();
+    deps.random = random_.get();
+    deps.client = client_.get();
+    deps.channel = channel_.get();
+    deps.registry = &registry_;
+    deps.features.name = kDriverName;
+    deps.features.publish_unpublish_volume = true;
+    controller_.emplace(std::move(deps));
+  }
+
+ protected:
+  async::Task<void> Lead() override { co_await controller_->Run(); }
+
+ private:
+  std::unique_ptr<kube::Client> client_;
+  std::unique_ptr<rpc::Channel> channel_;
+  std::optional<attacher::AttachController> controller_;
+};
+
+class ControllerManager final : public Program {
+ public:
+  explicit ControllerManager(Setup setup)
+      : Program(std::move(setup)),
+        client_(NewClient(-1, 0)),
+        caches_(loop(), *random_, *client_, log::Logger()),
+        binder_(loop(), *client_, caches_),
+        attach_detach_(loop(), *client_, caches_, log::Logger()) {}
+
+  async::Task<void> Run() override {
+    async::TaskContext context = co_await async::CurrentContext();
+    async::Scope scope(loop(), context.cancel);
+    caches_.Run(&scope);
+    const bool synced = (co_await caches_.WaitForSync()).ok();
+    if (synced) {
+      scope.Spawn(binder_.Run());
+      scope.Spawn(attach_detach_.Run());
+    }
+    co_await scope.Join();
+  }
+
+ private:
+  std::unique_ptr<kube::Client> client_;
+  volumecontroller::Caches caches_;
+  volumecontroller::VolumeBinder binder_;
+  volumecontroller::AttachDetach attach_detach_;
+};
+
+}  // namespace
+
+std::unique_ptr<Program> NewProvisioner(Program::Setup setup, Driver& driver) {
+  return std::make_unique<Provisioner>(std::move(setup), driver);
+}
+std::unique_ptr<Program> NewAttacher(Program::Setup setup, Driver& driver) {
+  return std::make_unique<Attacher>(std::move(setup), driver);
+}
+std::unique_ptr<Program> NewControllerManager(Program::Setup setup) {
+  return std::make_unique<ControllerManager>(std::move(setup));
+}
+
+}  // namespace csinative::sim

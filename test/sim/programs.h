@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The programs of a simulated cluster: ours, each with leader election as in production, and the
+// stand-in for kube-controller-manager. One thread.
+#pragma once
+
+#include "test/sim/process.h"
+
+namespace csinative::sim {
+
+inline constexpr char kDriverName[] = "sim.csi.example";
+inline constexpr char kSystemNamespace[] = "kube-system";
+
+std::unique_ptr<Program> NewProvisioner(Program::Setup setup, Driver& driver);
+std::unique_ptr<Program> NewAttacher(Program::Setup setup, Driver& driver);
+std::unique_ptr<Program> NewControllerManager(Program::Setup setup);
+
+}  // namespace csinative::sim

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A simulated cluster: API server, driver and backend, programs under test, and actors, on one
+// virtual clock, all decided by a seed. One thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "test/sim/actors.h"
+#include "test/sim/process.h"
+
+namespace csinative::sim {
+
+struct WorldOptions {
+  uint64_t seed = 1;
+  FaultRates rates;
+  std::set<uint64_t> disabled_faults;
+  double crash_after_effect = 0.01;  // chance for each write or driver call
+  int crashes_an_hour = 6;           // at random moments, besides
+  int nodes = 3;
+  int concurrent_sets = 12;
+  std::function<void(std::string_view line)> on_line;
+};
+
+// What a run did, to show that it was worth it.
+struct Totals {
+  uint64_t operations = 0;  // calls that the backend performed
+  uint64_t faults = 0;
+  uint64_t crashes = 0;
+  uint64_t hours = 0;
+  uint64_t known_leaks = 0;  // claims deleted while csi-provisioner was dead: nobody can know
+};
+
+class World {
+ public:
+  explicit World(WorldOptions options);
+  ~World();
+
+  // One hour: trouble for most of it, then quiet, and at its end nothing may be left. False after
+  // the first violation.
+  bool RunHour();
+  const std::vector<std::string>& violations() const { return checker_.violations(); }
+  const Trace& trace() const { return trace_; }
+  const FaultPlan& plan() const { return plan_; }
+  Totals totals() const;
+
+ private:
+  void Prepare();
+  void AfterEffect(const IncarnationPtr& process);
+  void ScheduleCrashes(Duration within);
+  void RandomCrash();
+  void CheckNow();
+  void CheckNothingLeft();
+  void RemoveRetained();
+  bool MayDelete(const std::string& id);
+  std::string Leftovers();
+
+  const WorldOptions options_;
+  async::VirtualScheduler scheduler_;
+  async::VirtualLoop loop_{scheduler_};
+  std::unique_ptr<Random> api_random_;
+  FaultPlan plan_;
+  Trace trace_;
+  Checker checker_;
+  apiserver::ApiHandler api_;
+  Backend backend_;
+  async::Scope scope_{loop_};
+  Surroundings surroundings_;
+  Driver driver_;
+  std::vector<std::unique_ptr<SimProcess>> processes_;  // under test
+  std::unique_ptr<SimProcess> controller_manager_;
+  std::unique_ptr<View> view_;
+  std::unique_ptr<Scheduler> scheduler_actor_;
+  std::vector<std::unique_ptr<Kubelet>> kubelets_;
+  std::unique_ptr<Users> users_;
+  std::set<std::string> orphans_;  // volumes whose claim may have been forgotten by a dead process
+  uint64_t crashes_ = 0;
+  uint64_t hours_ = 0;
+};
+
+}  // namespace csinative::sim
