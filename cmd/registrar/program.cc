@@ -5,8 +5,8 @@
 
 #include "cmd/registrar/connect.h"
 #include "lib/async/timeout.h"
-#include "lib/async/waiter.h"
 #include "lib/csi/identity.h"
+#include "lib/serve/pprof.h"
 
 #include <csignal>
 
@@ -18,9 +18,9 @@ async::Task<int> Program::Run() {
   if (!Listen()) co_return 1;
   HandleSigterm();
   if (!ServeHttp()) co_return 1;
-  async::WaiterList never;
-  (void)co_await never.Wait();
-  co_return 0;
+  const Result<std::string> other = co_await watch_->WaitForOtherName();
+  if (other.ok()) TakeBackRenamed(*other);
+  co_return 1;
 }
 
 bool Program::Fail(const Status& status, std::string text) {
@@ -29,19 +29,37 @@ bool Program::Fail(const Status& status, std::string text) {
   return false;
 }
 
+async::Task<Result<std::unique_ptr<rpc::Channel>>> Program::DialDriver() {
+  process_.log().V(1).Info("Attempting to open a gRPC connection", "csiAddress",
+                           options_.csi_address);
+  return Connect(&process_.loop(), &process_.random(), process_.log(), options_.csi_address);
+}
+
+async::Task<Result<std::string>> Program::AskName(rpc::Channel* channel) {
+  process_.log().V(1).Info("Calling CSI driver to discover driver name");
+  return async::WithTimeout(options_.timeout, csi::GetDriverName(*channel));
+}
+
 async::Task<bool> Program::LearnDriverName() {
   const log::Logger& log = process_.log();
-  log.V(1).Info("Attempting to open a gRPC connection", "csiAddress", options_.csi_address);
-  auto channel = co_await Connect(&process_.loop(), &process_.random(), log, options_.csi_address);
+  auto channel = co_await DialDriver();
   if (!channel.ok()) co_return Fail(channel.status(), "Error connecting to CSI driver");
-  log.V(1).Info("Calling CSI driver to discover driver name");
-  auto name = co_await async::WithTimeout(options_.timeout, csi::GetDriverName(**channel));
-  // The message is spelled as upstream spells it.
+  Result<std::string> name = co_await AskName(channel->get());
+  // Spelled as upstream spells it.
   if (!name.ok()) co_return Fail(name.status(), "Error retreiving CSI driver name");
   driver_ = *std::move(name);
   log.V(2).Info("CSI driver name", "csiDriverName", driver_);
+  watch_.emplace(DriverWatch::Config{
+      .address = options_.csi_address, .driver = driver_, .log = log, .ask_name = [this] {
+        return AskAgain();
+      }});
   // Differs: the connection ends here. Upstream keeps it, unused, for the life of the process.
   co_return true;
+}
+
+async::Task<Result<std::string>> Program::AskAgain() {
+  CSI_CO_ASSIGN_OR_RETURN(std::unique_ptr<rpc::Channel> channel, co_await DialDriver());
+  co_return co_await AskName(channel.get());
 }
 
 bool Program::Listen() {
@@ -87,6 +105,18 @@ void Program::TakeBack() {
   process_.Exit(0);
 }
 
+void Program::TakeBackRenamed(const std::string& name) {
+  process_.log().Error(nullptr,
+                       "CSI driver has another name now, restarting registration container",
+                       "csiDriverName", driver_, "newName", name);
+  const Result<RegistrationSocket::Removal> removed = socket_->Remove();
+  if (!removed.ok()) {
+    process_.log().Error(removed.status(), "Failed to remove socket with error", "socket",
+                         socket_->path());
+  }
+  process_.Exit(1);
+}
+
 bool Program::ServeHttp() {
   const log::Logger& log = process_.log();
   const std::string address = options_.ListenAddress();
@@ -106,6 +136,10 @@ bool Program::ServeHttp() {
   Status status = mux_.Handle(
       "/healthz",
       [this](http::ServerRequest, http::ResponseWriter* writer) { return AnswerHealth(writer); });
+  if (status.ok() && options_.enable_pprof) {
+    log.Info("Starting profiling", "endpoint", address);
+    status = serve::HandlePprof(mux_);
+  }
   if (!status.ok()) return Fail(status, "");
   auto server = http::Listen(process_.real_loop(), {.address = address}, mux_.AsHandler());
   if (!server.ok()) return Fail(server.status(), "");

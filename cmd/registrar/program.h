@@ -8,12 +8,14 @@
 #include <optional>
 #include <string>
 
+#include "cmd/registrar/driver_watch.h"
 #include "cmd/registrar/health.h"
 #include "cmd/registrar/options.h"
 #include "cmd/registrar/registration_service.h"
 #include "cmd/registrar/registration_socket.h"
 #include "lib/async/task.h"
 #include "lib/http/server.h"
+#include "lib/rpc/channel.h"
 #include "lib/rpc/server.h"
 #include "lib/serve/mux.h"
 #include "lib/sidecar/process.h"
@@ -38,6 +40,13 @@ class Program {
   void HandleSigterm();
   void TakeBack();
 
+  // The driver at the address says that it is another one: its registration goes, exit 1.
+  // Differs: upstream does not look at the driver again (docs/compatibility.md).
+  void TakeBackRenamed(const std::string& name);
+
+  async::Task<Result<std::unique_ptr<rpc::Channel>>> DialDriver();
+  async::Task<Result<std::string>> AskName(rpc::Channel* channel);
+  async::Task<Result<std::string>> AskAgain();
   // One error record, exit 1.
   bool Fail(const Status& status, std::string text);
   async::Task<void> AnswerHealth(http::ResponseWriter* writer);
@@ -45,6 +54,7 @@ class Program {
   sidecar::RealProcess& process_;
   const Options& options_;
   std::string driver_;
+  std::optional<DriverWatch> watch_;
   std::optional<RegistrationSocket> socket_;
   std::optional<RegistrationService> service_;
   std::unique_ptr<rpc::Server> registration_;

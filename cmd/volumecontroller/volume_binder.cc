@@ -235,7 +235,12 @@ async::Task<Status> VolumeBinder::SyncVolume(std::string name) {
       caches_.claims.Get(ref.namespace_() + "/" + ref.name());
   const bool claimed = claim && claim->metadata().uid() == ref.uid();
 
-  if (!claimed && volume->status().phase() == "Bound") {
+  const std::string& phase = volume->status().phase();
+  if (!claimed && !ref.uid().empty() && phase != "Released" && phase != "Failed") {
+    // The cache may not have heard of the claim yet.
+    auto live = co_await client_.Get<core::PersistentVolumeClaim>({ref.namespace_(), ref.name()});
+    if (live.ok() && live->metadata().uid() == ref.uid()) co_return Status();
+    if (!live.ok() && !kube::IsNotFound(live.status())) co_return live.status();
     auto released = co_await client_.Patch<core::PersistentVolume>(
         kube::ObjectName{"", name}, kube::PatchType::kMerge, R"({"status":{"phase":"Released"}})",
         "status");

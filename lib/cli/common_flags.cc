@@ -165,14 +165,14 @@ void LoggingFlags::Register(FlagSet& flags, AutoMaxProcs* auto_max_procs) {
 
 Status LoggingFlags::Validate() const {
   std::vector<std::string> errors;
-  if (format != "text" && format != "json") {
-    errors.push_back(
-        StrCat("format: Invalid value: ", GoQuote(format), ": Unsupported log format"));
-  }
   if (flush_frequency <= Duration(0)) {
     errors.push_back(
         StrCat("flushFrequency: Invalid value: ", JsonString(FormatGoDuration(flush_frequency)),
                ": Must be greater than zero"));
+  }
+  if (format != "text" && format != "json") {
+    errors.push_back(
+        StrCat("format: Invalid value: ", GoQuote(format), ": Unsupported log format"));
   }
   // An empty format is unknown, but does not count as another one here.
   if (!vmodule.empty() && format != "text" && !format.empty()) {

@@ -4,9 +4,18 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 
 namespace csinative::log {
 namespace {
+
+// Go's runtime ends a program whose stdout or stderr has no reader any more, although a broken pipe
+// elsewhere is only an error (common 17.1).
+void EndByBrokenPipe() {
+  if (::getpid() == 1) ::_exit(2);  // the kernel would drop the signal
+  ::signal(SIGPIPE, SIG_DFL);
+  ::raise(SIGPIPE);
+}
 
 class FdOutput final : public Output {
  public:
@@ -19,6 +28,7 @@ class FdOutput final : public Output {
       const ssize_t written = ::write(fd_, record.data(), record.size());
       if (written < 0) {
         if (errno == EINTR) continue;
+        if (errno == EPIPE && (fd_ == 1 || fd_ == 2)) EndByBrokenPipe();
         return;
       }
       record.remove_prefix(static_cast<size_t>(written));

@@ -18,7 +18,8 @@ class Output {
   virtual void Write(std::string_view record) = 0;
 };
 
-// One write(2) a record, unbuffered. fd is borrowed and must stay open; 2 is stderr.
+// One write(2) a record, unbuffered. fd is borrowed and must stay open; 2 is stderr. A broken pipe
+// at stdout or stderr ends the process by SIGPIPE, as Go's runtime does.
 std::unique_ptr<Output> NewFdOutput(int fd);
 
 // Keeps the records, for tests. Any thread.

@@ -245,14 +245,15 @@ http::Handler Mux::AsHandler() {
 
 namespace {
 
+// The status is that of Go 1.26; earlier ones sent 301.
 http::Response Redirect(std::string_view method, std::string target) {
-  http::Response response{.status = 301};
+  http::Response response{.status = 307};
   if (method == "GET" || method == "HEAD") {
     response.headers.Add("Content-Type", "text/html; charset=utf-8");
     std::string escaped = ReplaceAll(target, "&", "&amp;");
     escaped = ReplaceAll(ReplaceAll(escaped, "<", "&lt;"), ">", "&gt;");
     escaped = ReplaceAll(ReplaceAll(escaped, "\"", "&#34;"), "'", "&#39;");
-    response.body = StrCat("<a href=\"", escaped, "\">Moved Permanently</a>.\n\n");
+    response.body = StrCat("<a href=\"", escaped, "\">Temporary Redirect</a>.\n\n");
   }
   response.headers.Add("Location", std::move(target));
   return response;

@@ -15,9 +15,14 @@ void EndBySignal(int signal) {
   ::raise(signal);
 }
 
-void QuitWithDump(int) {
-  static constexpr char kText[] = "SIGQUIT: quit\n";
-  (void)!::write(2, kText, sizeof kText - 1);
+void QuitWithDump(int signal) {
+  static constexpr char kQuit[] = "SIGQUIT: quit\n";
+  static constexpr char kAbort[] = "SIGABRT: abort\n";
+  if (signal == SIGQUIT) {
+    (void)!::write(2, kQuit, sizeof kQuit - 1);
+  } else {
+    (void)!::write(2, kAbort, sizeof kAbort - 1);
+  }
   ::_exit(2);
 }
 
@@ -32,13 +37,18 @@ void Handle(int signal, void (*handler)(int)) {
 }  // namespace
 
 void InstallDefaultSignalHandling() {
-  for (int signal : {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGIO}) ::signal(signal, SIG_IGN);
-  struct sigaction interrupt = {};
-  ::sigaction(SIGINT, nullptr, &interrupt);
-  if (interrupt.sa_handler != SIG_IGN) Handle(SIGINT, EndBySignal);
+  for (int signal : {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGIO, SIGXCPU}) {
+    ::signal(signal, SIG_IGN);
+  }
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) ::signal(signal, SIG_IGN);
+  for (int signal : {SIGINT, SIGHUP}) {
+    struct sigaction before = {};
+    ::sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) Handle(signal, EndBySignal);
+  }
   Handle(SIGTERM, EndBySignal);
-  Handle(SIGHUP, EndBySignal);
   Handle(SIGQUIT, QuitWithDump);
+  Handle(SIGABRT, QuitWithDump);
 }
 
 }  // namespace csinative::sidecar

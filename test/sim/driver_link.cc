@@ -84,6 +84,11 @@ async::Task<void> Driver::Execute(IncarnationPtr caller, std::string method, std
     done(RpcStatus(kAborted, "an operation is in progress"));
     co_return;
   }
+  const bool create = method.ends_with("/CreateVolume");
+  if (create) {
+    if (on_create_) on_create_(subject);
+    creating_.insert(subject);
+  }
   const bool lost = plan.Strikes(rates.driver_lost_answer);
   Duration time = plan.Between(std::chrono::milliseconds(1), std::chrono::milliseconds(40));
   if (plan.Strikes(rates.driver_slow)) {
@@ -98,6 +103,7 @@ async::Task<void> Driver::Execute(IncarnationPtr caller, std::string method, std
   if (status.ok()) world_.after_effect(caller);
   (void)co_await async::Sleep(time / 2);
   busy_.erase(subject);
+  if (create) creating_.erase(subject);
   if (lost && status.ok()) {
     world_.trace.Add("driver", StrCat(method, " ", subject, ": answer lost"));
     status = RpcStatus(plan.Below(2) == 0 ? kUnavailable : kDeadlineExceeded, "answer lost");

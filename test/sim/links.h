@@ -42,6 +42,8 @@ struct Surroundings {
   Trace& trace;
   // Called after an effect of this process became real, before it hears of it.
   std::function<void(const IncarnationPtr&)> after_effect;
+  // Called with the name of a process that is about to die.
+  std::function<void(const std::string&)> before_death;
 };
 
 // `faulty`: false for stand-ins that are not under test; they see latency only.
@@ -58,13 +60,19 @@ class Driver {
                             std::shared_ptr<const google::protobuf::Message> request,
                             std::shared_ptr<google::protobuf::Message> response,
                             std::function<void(Status)> done);
-  // Whether nothing is going on.
-  bool idle() const { return busy_.empty(); }
+  // Volumes that a running call is to make.
+  const std::set<std::string>& creating() const { return creating_; }
+  // Called when a CreateVolume arrives, with its volume.
+  void set_on_create(std::function<void(const std::string&)> on_create) {
+    on_create_ = std::move(on_create);
+  }
 
  private:
   Surroundings& world_;
   Backend& backend_;
   std::set<std::string> busy_;  // subjects of running calls
+  std::set<std::string> creating_;
+  std::function<void(const std::string&)> on_create_;
 };
 
 std::unique_ptr<rpc::Channel> NewDriverLink(Surroundings& world, Driver& driver,

@@ -74,6 +74,7 @@ void SimProcess::Discard() {
 void SimProcess::Crash(Duration pause) {
   if (!incarnation_) return;
   world_.trace.Add(name_, "dies");
+  world_.before_death(name_);
   Discard();
   restart_ = async::ScopedTimer(world_.loop, world_.loop.Now() + pause, [this] { Start(); });
 }

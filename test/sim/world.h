@@ -22,7 +22,7 @@ struct WorldOptions {
   double crash_after_effect = 0.01;  // chance for each write or driver call
   int crashes_an_hour = 6;           // at random moments, besides
   int nodes = 3;
-  int concurrent_sets = 12;
+  int concurrent_sets = 3;
   std::function<void(std::string_view line)> on_line;
 };
 
@@ -53,6 +53,8 @@ class World {
   void AfterEffect(const IncarnationPtr& process);
   void ScheduleCrashes(Duration within);
   void RandomCrash();
+  void Crash(SimProcess* process);
+  void NoteUnsaved(const std::string& process);
   void CheckNow();
   void CheckNothingLeft();
   void RemoveRetained();
@@ -77,7 +79,10 @@ class World {
   std::unique_ptr<Scheduler> scheduler_actor_;
   std::vector<std::unique_ptr<Kubelet>> kubelets_;
   std::unique_ptr<Users> users_;
-  std::set<std::string> orphans_;  // volumes whose claim may have been forgotten by a dead process
+  // Volumes that a csi-provisioner was making when it died. Its successor makes them too if the
+  // claim is still there; the claim's deletion in between leaves nothing that points to them.
+  std::set<std::string> forgotten_;
+  uint64_t known_leaks_ = 0;
   uint64_t crashes_ = 0;
   uint64_t hours_ = 0;
 };

@@ -218,15 +218,23 @@ processes_of() {
   done
 }
 
-# Loop devices on files of the instance in DIR, one a line. They outlive the driver that made them.
+# Loop devices on files of the instance in DIR, one a line. They outlive the driver that made them. On top of one that is a block volume kubelet
+# puts another, which comes first here.
 loop_devices_of() {
-  local backing device
+  local backing device inode own=() inodes=' '
   for backing in /sys/block/loop*/loop/backing_file; do
-    if [[ -e $backing && $(<"$backing") == "$1"/* ]]; then
+    if [[ -e $backing && $(cat "$backing" 2>/dev/null) == "$1"/* ]]; then
       device="${backing#/sys/block/}"
-      printf '/dev/%s\n' "${device%%/*}"
+      own+=("/dev/${device%%/*}")
+      inodes+="$(stat -c %i "/dev/${device%%/*}") "
     fi
   done
+  ((${#own[@]} > 0)) || return 0
+  # Its path names no instance: every node has the same. But what it is on is one of ours.
+  losetup --list --noheadings --output NAME,BACK-INO,BACK-FILE | while read -r device inode backing; do
+    if [[ $backing == */volumeDevices/* && $inodes == *" $inode "* ]]; then printf '%s\n' "$device"; fi
+  done
+  printf '%s\n' "${own[@]}"
 }
 
 # instance_stop DIR: stops everything that runs for the instance, the newest first, and makes sure that nothing is left.

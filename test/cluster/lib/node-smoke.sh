@@ -52,7 +52,7 @@ node_smoke() {
   node_smoke_check_volumes "$dir" "${#kinds[@]}"
   begun="$(now_ms)"
   node_smoke_delete first
-  wait_until 60 'nothing is left' node_smoke_nothing_left "$dir" quiet || node_smoke_fail "$(node_smoke_left "$dir")"
+  wait_until 60 'nothing is left' node_smoke_nothing_left "$dir" || node_smoke_fail "$(node_smoke_left "$dir")"
   smoke_time 'everything deleted' "$begun"
 }
 
@@ -77,7 +77,7 @@ node_smoke_killed() {
   done
   smoke_time "$rounds rounds of ${#node_smoke_kinds[@]} claims, $((kills * ${#node_smoke_sidecars[@]})) kills" "$begun"
   begun="$(now_ms)"
-  wait_until 90 'nothing is left' node_smoke_nothing_left "$dir" quiet || node_smoke_fail "$(node_smoke_left "$dir")"
+  wait_until 90 'nothing is left' node_smoke_nothing_left "$dir" || node_smoke_fail "$(node_smoke_left "$dir")"
   smoke_time 'everything deleted' "$begun"
 }
 
@@ -203,24 +203,12 @@ node_smoke_check_volumes() {
 
 # node_smoke_left DIR: what is left of volumes, one thing a line.
 node_smoke_left() {
-  local dir="$1" init
+  local dir="$1"
   kubectl get pods,persistentvolumeclaims --namespace "$node_smoke_namespace" -o name || echo 'kubectl failed'
   # With their finalizers: an object that is only kept by one is told by it.
   kubectl get persistentvolumes,volumeattachments \
     -o jsonpath='{range .items[*]}{.kind}/{.metadata.name} {.status.phase} {.metadata.finalizers}{"\n"}{end}' || echo 'kubectl failed'
-  product_volumes "$dir" driver | sed 's/^/volume in the driver: /'
-  init="$(node_init "$dir")" || node_smoke_fail 'the node ended'
-  # The node's own mounts: its containers have ended, their mounts are below /run.
-  awk -v root="$node_kubelet_root/" 'index($5, root) == 1 { print "mount: " $5 }' "/proc/$init/mountinfo"
-  # Nothing but the tokens of pods that kubelet still clears away could be here, and they go too.
-  find "$dir/node/kubelet/pods" "$dir/node/kubelet/plugins/kubernetes.io/csi" -mindepth 1 \
-    ! -path '*/volumeDevices' ! -path '*/volumeDevices/staging' ! -path '*/volumeDevices/publish' ! -path "*/kubernetes.io/csi/$product_driver_name" 2>/dev/null | sed 's/^/in a folder of kubelet: /'
-  node_smoke_loop_devices "$dir" | sed 's/^/loop device: /'
-}
-
-# Loop devices of the driver, and those that kubelet puts on top of them.
-node_smoke_loop_devices() {
-  loop_devices_of "$1"
+  node_volumes_left "$dir"
 }
 
 node_smoke_nothing_left() {

@@ -27,6 +27,15 @@ product_ensure() {
   done
 }
 
+# product_ensure_stack: the driver and the three sidecars, except what is given instead.
+product_ensure_stack() {
+  if [[ -z ${E2E_DRIVER-} ]]; then product_ensure sample-driver; fi
+  if [[ -z ${E2E_PROVISIONER-} ]]; then product_ensure csi-provisioner; fi
+  if [[ -z ${E2E_ATTACHER-} ]]; then product_ensure csi-attacher; fi
+  if [[ -z ${E2E_REGISTRAR-} ]]; then product_ensure csi-node-driver-registrar; fi
+  if [[ ${E2E_PROVISIONER-} == upstream || ${E2E_ATTACHER-} == upstream ]]; then binaries_ensure upstream; fi
+}
+
 # product_path VALUE PROGRAM: the file to run: ours when VALUE is empty, the upstream one when it is "upstream", else VALUE itself.
 product_path() {
   local dir
@@ -174,6 +183,19 @@ product_stop_sidecars() {
   for name in csi-node-driver-registrar csi-attacher csi-provisioner; do
     process_stop "$1" "$name" TERM 20 || say "$name had to be killed"
   done
+}
+
+# What is left of volumes in the driver and on the node, one thing a line.
+node_volumes_left() {
+  local dir="$1" init
+  product_volumes "$dir" driver | sed 's/^/volume in the driver: /'
+  init="$(node_init "$dir")" || die 'the node ended'
+  awk -v root="$node_kubelet_root/" 'index($5, root) == 1 { print "mount: " $5 }' "/proc/$init/mountinfo"
+  # These folders of kubelet stay; what they hold goes with its volume.
+  find "$dir/node/kubelet/pods" "$dir/node/kubelet/plugins/kubernetes.io/csi" -mindepth 1 \
+    ! -path '*/csi/volumeDevices' ! -path '*/csi/volumeDevices/staging' ! -path '*/csi/volumeDevices/publish' \
+    ! -path "*/kubernetes.io/csi/$product_driver_name" 2>/dev/null | sed 's/^/in a folder of kubelet: /'
+  loop_devices_of "$dir" | sed 's/^/loop device: /'
 }
 
 # product_volumes DIR NAME: the ids of the volumes that the driver NAME has, one a line.

@@ -62,11 +62,7 @@ smoke() {
 smoke_on_node() {
   local dir="$1" seed="${E2E_SEED:-$RANDOM}" begun
   begun="$(now_ms)"
-  if [[ -z ${E2E_DRIVER-} ]]; then product_ensure sample-driver; fi
-  if [[ -z ${E2E_PROVISIONER-} ]]; then product_ensure csi-provisioner; fi
-  if [[ -z ${E2E_ATTACHER-} ]]; then product_ensure csi-attacher; fi
-  if [[ -z ${E2E_REGISTRAR-} ]]; then product_ensure csi-node-driver-registrar; fi
-  if [[ ${E2E_PROVISIONER-} == upstream || ${E2E_ATTACHER-} == upstream ]]; then binaries_ensure upstream; fi
+  product_ensure_stack
   node_smoke_prepare "$dir"
   smoke_time 'node, driver and three sidecars ready' "$begun"
   node_smoke "$dir" 2

@@ -59,6 +59,11 @@ TEST(LoggingFlagsTest, ValidationHasUpstreamsTexts) {
       {"negative buffer",
        {"--log-json-info-buffer-size=-1"},
        "options.json.infoBufferSize: Forbidden: Feature LoggingAlphaOptions is disabled"},
+      {"three problems, in registrar row A13's order",
+       {"--logging-format=xml", "--log-text-split-stream", "--log-flush-frequency=0s"},
+       R"([flushFrequency: Invalid value: "0s": Must be greater than zero, )"
+       R"(format: Invalid value: "xml": Unsupported log format, )"
+       "options.text.splitStream: Forbidden: Feature LoggingAlphaOptions is disabled]"},
       {"two problems",
        {"--log-json-split-stream", "--log-json-info-buffer-size=1"},
        "[options.json.splitStream: Forbidden: Feature LoggingAlphaOptions is disabled, "

@@ -54,7 +54,7 @@ TEST_F(MuxTest, TrailingSlashMatchesTheSubtree) {
   EXPECT_EQ(Ask("/foo/"), "200 /foo/");
   EXPECT_EQ(Ask("/foo/x/y"), "200 /foo/");
   EXPECT_EQ(Ask("/fo"), "404 404 page not found\n");
-  EXPECT_EQ(Ask("/foo?a=b&c"), "301 <a href=\"/foo/?a=b&amp;c\">Moved Permanently</a>.\n\n");
+  EXPECT_EQ(Ask("/foo?a=b&c"), "307 <a href=\"/foo/?a=b&amp;c\">Temporary Redirect</a>.\n\n");
   EXPECT_EQ(last_.headers.Get("Location"), "/foo/?a=b&c");
 }
 
@@ -91,7 +91,7 @@ TEST_F(MuxTest, HostOfThePatternIsChecked) {
 
 TEST_F(MuxTest, UncleanPathIsRedirected) {
   Handle("/a/b");
-  EXPECT_EQ(Ask("//a/./x/../b"), "301 <a href=\"/a/b\">Moved Permanently</a>.\n\n");
+  EXPECT_EQ(Ask("//a/./x/../b"), "307 <a href=\"/a/b\">Temporary Redirect</a>.\n\n");
 }
 
 TEST_F(MuxTest, EscapedPathMatchesLiterally) {

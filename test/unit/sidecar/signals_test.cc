@@ -32,24 +32,29 @@ TEST(SignalsTest, TermIntAndHupEndTheProcessByTheSignal) {
   }
 }
 
-TEST(SignalsTest, QuitExitsWithTwo) {
-  const int status = StatusAfter(SIGQUIT);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 2);
+TEST(SignalsTest, QuitAndAbortExitWithTwo) {
+  for (int signal : {SIGQUIT, SIGABRT}) {
+    const int status = StatusAfter(signal);
+    ASSERT_TRUE(WIFEXITED(status)) << signal;
+    EXPECT_EQ(WEXITSTATUS(status), 2) << signal;
+  }
 }
 
-TEST(SignalsTest, PipeAndUserSignalsAreIgnored) {
-  for (int signal : {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM}) {
+TEST(SignalsTest, SignalsWithoutMeaningAreIgnored) {
+  for (int signal : {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGIO, SIGXCPU, SIGRTMIN, SIGRTMAX}) {
     const int status = StatusAfter(signal);
     ASSERT_TRUE(WIFEXITED(status)) << signal;
     EXPECT_EQ(WEXITSTATUS(status), 77);
   }
 }
 
-TEST(SignalsTest, AnInterruptThatWasIgnoredStaysIgnored) {
-  const int status = StatusAfter(SIGINT, true);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 77);
+TEST(SignalsTest, IntAndHupThatWereIgnoredStayIgnoredAndTermDoesNot) {
+  for (int signal : {SIGINT, SIGHUP}) {
+    const int status = StatusAfter(signal, true);
+    ASSERT_TRUE(WIFEXITED(status)) << signal;
+    EXPECT_EQ(WEXITSTATUS(status), 77) << signal;
+  }
+  EXPECT_TRUE(WIFSIGNALED(StatusAfter(SIGTERM, true)));
 }
 
 }  // namespace
