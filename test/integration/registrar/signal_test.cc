@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How csi-node-driver-registrar ends (registrar 1.7, 3.7).
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "lib/base/strings.h"
+#include "test/integration/registrar/fixture.h"
+
+namespace csinative {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::seconds;
+
+class SignalTest : public RegistrarFixture {
+ protected:
+  // As PID 1 of a namespace; the exit code is passed on.
+  static std::vector<std::string> AsFirstProcess() {
+    std::vector<std::string> wrapper = {"/usr/bin/unshare"};
+    if (::geteuid() != 0) wrapper.insert(wrapper.end(), {"--user", "--map-root-user"});
+    wrapper.insert(wrapper.end(), {"--pid", "--fork", "--kill-child"});
+    return wrapper;
+  }
+  // The program that the wrapper started, 0 while there is none.
+  pid_t Inner() const {
+    const std::string text =
+        Read(StrCat("/proc/", registrar_->pid(), "/task/", registrar_->pid(), "/children"));
+    return static_cast<pid_t>(std::strtol(text.c_str(), nullptr, 10));
+  }
+  void EndAndExpectGone(int code) {
+    registrar_->Signal(SIGTERM);
+    EXPECT_EQ(ExitCode(seconds(5)), code);
+  }
+};
+
+// F1, 12.13 row 14.
+TEST_F(SignalTest, TermTakesTheRegistrationBack) {
+  StartAll();
+  (void)Register();
+  const std::string before = Stderr();
+  EndAndExpectGone(0);
+  EXPECT_FALSE(Exists(socket()));
+  EXPECT_EQ(Stderr(), before);
+}
+
+// F2, 12.13 row 15.
+TEST_F(SignalTest, TermRemovesWhateverReplacedTheSocket) {
+  const std::string target = dir_.path() + "/target";
+  std::ofstream(target) << "text";
+  const std::vector<std::function<void()>> states = {
+      [] {}, [this] { std::ofstream(socket()) << "text"; },
+      [this] { fs::create_directory(socket()); }, [&] { fs::create_symlink(target, socket()); },
+      [this] { fs::remove_all(folder()); }};
+  StartDriver();
+  for (const auto& replace : states) {
+    fs::remove(dir_.path() + "/registrar.log");
+    StartRegistrar(UsualArguments());
+    WaitForSocket();
+    fs::remove(socket());
+    replace();
+    EndAndExpectGone(0);
+    EXPECT_FALSE(Exists(socket()));
+  }
+  EXPECT_TRUE(Exists(target));
+}
+
+// F3, 12.13 row 16.
+TEST_F(SignalTest, TermLeavesAFolderWithContentAndFails) {
+  StartAll();
+  fs::remove(socket());
+  fs::create_directories(socket() + "/more");
+  EndAndExpectGone(1);
+  EXPECT_TRUE(Exists(socket() + "/more"));
+  EXPECT_TRUE(Logged(StrCat("\"Failed to remove socket with error\" err=\"remove ", socket(),
+                            ": directory not empty\" socket=\"", socket(), "\"")))
+      << Stderr();
+}
+
+// F4, where upstream deregisters the driver.
+TEST_F(SignalTest, TermOfAReplacedProcessLeavesTheSocketOfItsSuccessor) {
+  StartAll();
+  auto older = std::move(registrar_);
+  fs::remove(dir_.path() + "/registrar.log");
+  StartRegistrar(UsualArguments());
+  WaitForSocket();
+  auto newer = std::move(registrar_);
+  registrar_ = std::move(older);
+  EndAndExpectGone(0);
+  EXPECT_TRUE(IsSocket(socket()));
+  EXPECT_TRUE(GetInfo().ok());
+  registrar_ = std::move(newer);
+  EndAndExpectGone(0);
+  EXPECT_FALSE(Exists(socket()));
+}
+
+// F5.
+TEST_F(SignalTest, OtherSignalsEndItAndLeaveTheSocket) {
+  StartDriver();
+  for (const int signal : {SIGINT, SIGHUP}) {
+    fs::remove(dir_.path() + "/registrar.log");
+    StartRegistrar(UsualArguments());
+    WaitForSocket();
+    registrar_->Signal(signal);
+    EXPECT_EQ(ExitCode(seconds(5)), -signal);
+    EXPECT_TRUE(IsSocket(socket()));
+  }
+}
+
+// F6.
+TEST_F(SignalTest, QuitAndAbortExitWithTwo) {
+  StartDriver();
+  for (const int signal : {SIGQUIT, SIGABRT}) {
+    fs::remove(dir_.path() + "/registrar.log");
+    StartRegistrar(UsualArguments());
+    WaitForSocket();
+    registrar_->Signal(signal);
+    EXPECT_EQ(ExitCode(seconds(5)), 2);
+    EXPECT_TRUE(IsSocket(socket()));
+  }
+}
+
+// F7, 12.13 row 17.
+TEST_F(SignalTest, SignalsWithoutMeaningHaveNoEffect) {
+  StartAll();
+  for (const int signal :
+       {SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD, SIGWINCH, SIGXCPU, SIGPIPE, SIGIO, SIGRTMIN + 3}) {
+    registrar_->Signal(signal);
+    EXPECT_TRUE(GetInfo().ok()) << signal;
+    EXPECT_TRUE(Running()) << signal;
+  }
+}
+
+// F9.
+TEST_F(SignalTest, TermBeforeTheDriverIsThereEndsItByTheSignal) {
+  StartRegistrar(UsualArguments());
+  ASSERT_TRUE(Until([this] { return Logged("\"Connecting\""); }));
+  registrar_->Signal(SIGTERM);
+  EXPECT_EQ(ExitCode(seconds(5)), -SIGTERM);
+}
+
+// F1, F5, F9, 12.13 row 19: as a container's first process.
+TEST_F(SignalTest, AsFirstProcessSignalsBecomeExitCodes) {
+  struct Row {
+    int signal;
+    bool driver;
+    int code;
+  };
+  for (const Row& row : {Row{SIGTERM, false, 2}, Row{SIGINT, false, 2}, Row{SIGTERM, true, 0},
+                         Row{SIGINT, true, 2}, Row{SIGHUP, true, 2}}) {
+    if (row.driver && !driver_) StartDriver();
+    fs::remove(dir_.path() + "/registrar.log");
+    StartRegistrar(UsualArguments(), AsFirstProcess());
+    ASSERT_TRUE(Until([&] {
+      return Logged(row.driver ? "\"Skipping HTTP server\"" : "\"Connecting\"") && Inner() != 0;
+    })) << Stderr();
+    ::kill(Inner(), row.signal);
+    EXPECT_EQ(ExitCode(seconds(5)), row.code) << row.signal;
+    EXPECT_EQ(Exists(socket()), row.driver && row.code != 0) << row.signal;
+  }
+}
+
+// F12.
+TEST_F(SignalTest, IgnoredAtStartIntAndHupStayIgnoredAndTermDoesNot) {
+  StartDriver();
+  StartRegistrar(UsualArguments(), {"/usr/bin/env", "--ignore-signal=INT,HUP,TERM"});
+  WaitForSocket();
+  for (const int signal : {SIGINT, SIGHUP}) {
+    registrar_->Signal(signal);
+    EXPECT_TRUE(GetInfo().ok());
+    EXPECT_TRUE(Running()) << signal;
+  }
+  EndAndExpectGone(0);
+  EXPECT_FALSE(Exists(socket()));
+}
+
+// F13, 12.13 row 18.
+TEST_F(SignalTest, WithNobodyToReadItsLogItIsKilledAtTheNextRecord) {
+  StartDriver();
+  // The reader of the pipe ends as soon as the program serves.
+  const std::string fifo = dir_.path() + "/registrar.log";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  UniqueFd reader(::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  ASSERT_TRUE(reader.valid());
+  StartRegistrar(UsualArguments());
+  ASSERT_TRUE(Until([this] { return IsSocket(socket()); }));
+  ASSERT_TRUE(Until([this] { return GetInfo().ok(); }));
+  EXPECT_TRUE(Running());
+  reader.reset();
+  (void)GetInfo();
+  EXPECT_EQ(ExitCode(seconds(5)), -SIGPIPE);
+  EXPECT_TRUE(IsSocket(socket()));
+  fs::remove(fifo);  // reading it would block
+}
+
+TEST_F(SignalTest, FullDeviceForItsLogIsIgnored) {
+  StartDriver();
+  fs::create_symlink("/dev/full", dir_.path() + "/registrar.log");
+  StartRegistrar(UsualArguments());
+  ASSERT_TRUE(Until([this] { return IsSocket(socket()); }));
+  EXPECT_TRUE(Until([this] { return GetInfo().ok(); }));
+  EXPECT_TRUE(Running());
+  fs::remove(dir_.path() + "/registrar.log");
+}
+
+}  // namespace
+}  // namespace csinative
