@@ -55,7 +55,41 @@ View::View(Surroundings& w, apiserver::ApiHandler& api, IncarnationPtr identity)
       volumes(w.loop, *random, *client, log::Logger()),
       classes(w.loop, *random, *client, log::Logger()),
       nodes(w.loop, *random, *client, log::Logger()),
-      attachments(w.loop, *random, *client, log::Logger()) {}
+      attachments(w.loop, *random, *client, log::Logger()) {
+  KeepInfos();
+}
+
+void View::KeepInfos() {
+  const auto pod = [this](const core::Pod& object) {
+    PodInfo info{object.metadata().uid(), object.spec().nodename(),
+                 object.metadata().has_deletiontimestamp(), ClaimsOf(object)};
+    pod_infos[Key(object.metadata().name())] = std::move(info);
+  };
+  pods.AddHandler(
+      {.on_add = [pod](const auto& object, kube::AddKind) { pod(object); },
+       .on_update = [pod](const auto&, const auto& object) { pod(object); },
+       .on_delete =
+           [this](const auto& object) { pod_infos.erase(Key(object.metadata().name())); }});
+  const auto node = [this](const core::Node& object) {
+    std::set<std::string>& volumes = reported[object.metadata().name()];
+    volumes.clear();
+    for (const auto& volume : object.status().volumesattached()) volumes.insert(volume.name());
+  };
+  nodes.AddHandler({.on_add = [node](const auto& object, kube::AddKind) { node(object); },
+                    .on_update = [node](const auto&, const auto& object) { node(object); },
+                    .on_delete = nullptr});
+  const auto attachment = [this](const storage::VolumeAttachment& object) {
+    if (object.status().attached()) {
+      attached.insert(object.metadata().name());
+    } else {
+      attached.erase(object.metadata().name());
+    }
+  };
+  attachments.AddHandler(
+      {.on_add = [attachment](const auto& object, kube::AddKind) { attachment(object); },
+       .on_update = [attachment](const auto&, const auto& object) { attachment(object); },
+       .on_delete = [this](const auto& object) { attached.erase(object.metadata().name()); }});
+}
 
 void View::Run(async::Scope* scope) {
   scope->Spawn(pods.Run());
@@ -76,21 +110,19 @@ Scheduler::Scheduler(View& view, std::vector<std::string> nodes)
 
 async::Task<void> Scheduler::Run() {
   while ((co_await async::Sleep(kLook)).ok()) {
-    std::vector<core::Pod> waiting;
-    view_.pods.ForEach([&](const core::Pod& pod) {
-      if (pod.spec().nodename().empty() && !pod.metadata().has_deletiontimestamp()) {
-        waiting.push_back(pod);
-      }
-      return true;
-    });
-    for (core::Pod& pod : waiting) co_await Place(std::move(pod));
+    std::vector<std::pair<std::string, PodInfo>> waiting;
+    for (const auto& [key, pod] : view_.pod_infos) {
+      if (pod.node.empty() && !pod.deleting) waiting.emplace_back(key, pod);
+    }
+    for (auto& [key, pod] : waiting) co_await Place(key, std::move(pod));
   }
 }
 
-async::Task<void> Scheduler::Place(core::Pod pod) {
+async::Task<void> Scheduler::Place(std::string key, PodInfo pod) {
+  const std::string pod_name = kube::ObjectName::FromKey(key).name;
   std::string node = nodes_[view_.world.plan.Below(nodes_.size())];
   bool ready = true;
-  for (const std::string& name : ClaimsOf(pod)) {
+  for (const std::string& name : pod.claims) {
     const auto claim = view_.claims.Get(Key(name));
     if (!claim || claim->metadata().has_deletiontimestamp()) co_return;
     const auto* chosen = apis::GetEntry(claim->metadata().annotations(), apis::kAnnSelectedNode);
@@ -110,11 +142,11 @@ async::Task<void> Scheduler::Place(core::Pod pod) {
   kube::ApiRequest bind;
   bind.method = "POST";
   bind.path =
-      StrCat("/api/v1/namespaces/", kUserNamespace, "/pods/", pod.metadata().name(), "/binding");
+      StrCat("/api/v1/namespaces/", kUserNamespace, "/pods/", pod_name, "/binding");
   bind.accept = "application/json";
   bind.content_type = "application/json";
-  bind.body = StrCat(R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":")",
-                     pod.metadata().name(), R"("},"target":{"kind":"Node","name":")", node, "\"}}");
+  bind.body = StrCat(R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":")", pod_name,
+                     R"("},"target":{"kind":"Node","name":")", node, "\"}}");
   (void)co_await view_.transport->Do(std::move(bind));
 }
 
@@ -127,12 +159,9 @@ Kubelet::Kubelet(View& view, Driver& driver, std::string node)
 async::Task<void> Kubelet::Run() {
   while ((co_await async::Sleep(kLook)).ok()) {
     std::vector<std::pair<std::string, std::string>> found;
-    view_.pods.ForEach([&](const core::Pod& pod) {
-      if (pod.spec().nodename() == node_) {
-        found.emplace_back(Key(pod.metadata().name()), pod.metadata().uid());
-      }
-      return true;
-    });
+    for (const auto& [key, pod] : view_.pod_infos) {
+      if (pod.node == node_) found.emplace_back(key, pod.uid);
+    }
     for (auto& [key, uid] : found) {
       if (serving_.insert(uid).second) pods_.Spawn(Serve(key, uid));
     }
@@ -140,13 +169,9 @@ async::Task<void> Kubelet::Run() {
   co_await pods_.Close();
 }
 
-bool Kubelet::IsReported(const std::string& unique) const {
-  const auto node = view_.nodes.Get(node_);
-  if (!node) return false;
-  for (const auto& volume : node->status().volumesattached()) {
-    if (volume.name() == unique) return true;
-  }
-  return false;
+bool Kubelet::IsHere(const std::string& key, const std::string& uid) const {
+  const auto pod = view_.pod_infos.find(key);
+  return pod != view_.pod_infos.end() && pod->second.uid == uid && !pod->second.deleting;
 }
 
 async::Task<void> Kubelet::ReportInUse() {
@@ -163,9 +188,9 @@ async::Task<void> Kubelet::ReportInUse() {
 }
 
 async::Task<bool> Kubelet::MountAll(std::string key, std::string uid, std::vector<Mount>* mounts) {
-  auto pod = view_.pods.Get(key);
-  if (!pod) co_return false;
-  for (const std::string& claim_name : ClaimsOf(*pod)) {
+  if (!IsHere(key, uid)) co_return false;
+  const std::vector<std::string> claims = view_.pod_infos[key].claims;
+  for (const std::string& claim_name : claims) {
     const auto claim = view_.claims.Get(Key(claim_name));
     if (!claim) co_return false;
     const auto volume = view_.volumes.Get(claim->spec().volumename());
@@ -197,13 +222,12 @@ async::Task<bool> Kubelet::MountAll(std::string key, std::string uid, std::vecto
     *publish.mutable_volume_capability() = capability;
 
     while (!entry.published) {
-      const auto now = view_.pods.Get(key);
-      if (!now || now->metadata().uid() != uid || now->metadata().has_deletiontimestamp()) {
-        co_return false;
-      }
-      const auto attachment = view_.attachments.Get(
-          volumecontroller::AttachmentName(mount.handle, csi.driver(), node_));
-      if (IsReported(mount.unique) && attachment && attachment->status().attached()) {
+      if (!IsHere(key, uid)) co_return false;
+      const std::string attachment_name =
+          volumecontroller::AttachmentName(mount.handle, csi.driver(), node_);
+      if (view_.reported[node_].count(mount.unique) > 0 &&
+          view_.attached.count(attachment_name) > 0) {
+        const auto attachment = view_.attachments.Get(attachment_name);
         auto* context = stage.mutable_publish_context();
         context->clear();
         for (const auto& item : attachment->status().attachmentmetadata()) {
@@ -271,9 +295,7 @@ async::Task<void> Kubelet::Serve(std::string key, std::string uid) {
         R"("ready":true,"restartCount":0,"state":{"running":{}}}]}})",
         "status");
   }
-  while (true) {
-    const auto pod = view_.pods.Get(key);
-    if (!pod || pod->metadata().uid() != uid || pod->metadata().has_deletiontimestamp()) break;
+  while (IsHere(key, uid)) {
     if (!(co_await async::Sleep(kLook)).ok()) co_return;
   }
   (void)co_await view_.client->Patch<core::Pod>(

@@ -23,6 +23,13 @@ namespace csinative::sim {
 
 inline constexpr char kUserNamespace[] = "default";
 
+// What the actors want to know of a pod. Kept beside the cache, for it is asked for all the time.
+struct PodInfo {
+  std::string uid, node;
+  bool deleting = false;
+  std::vector<std::string> claims;
+};
+
 // What the actors share: a client without limits and one watch of each resource.
 struct View {
   View(Surroundings& world, apiserver::ApiHandler& api, IncarnationPtr identity);
@@ -39,6 +46,12 @@ struct View {
   kube::Informer<storage::StorageClass> classes;
   kube::Informer<core::Node> nodes;
   kube::Informer<storage::VolumeAttachment> attachments;
+  std::map<std::string, PodInfo> pod_infos;               // by key
+  std::map<std::string, std::set<std::string>> reported;  // node: volumesAttached
+  std::set<std::string> attached;                         // VolumeAttachments that are
+
+ private:
+  void KeepInfos();
 };
 
 // Chooses nodes for claims that wait for one, and for pods whose claims are bound.
@@ -48,7 +61,7 @@ class Scheduler {
   async::Task<void> Run();
 
  private:
-  async::Task<void> Place(core::Pod pod);
+  async::Task<void> Place(std::string key, PodInfo pod);
   View& view_;
   const std::vector<std::string> nodes_;
 };
@@ -70,7 +83,7 @@ class Kubelet {
   async::Task<bool> MountAll(std::string key, std::string uid, std::vector<Mount>* mounts);
   async::Task<void> UnmountAll(std::vector<Mount>* mounts);
   async::Task<void> ReportInUse();
-  bool IsReported(const std::string& unique) const;
+  bool IsHere(const std::string& key, const std::string& uid) const;
 
   View& view_;
   std::unique_ptr<rpc::Channel> channel_;
@@ -91,7 +104,6 @@ class Users {
  private:
   async::Task<void> OneSet(int number, MonotonicTime until);
   async::Task<bool> CreatePod(std::string name, std::string claim);
-  async::Task<void> Delete(const kube::ResourceInfo* kind, std::string name);
   template <typename T>
   async::Task<void> WaitGone(const kube::Informer<T>* informer, std::string name);
 
