@@ -101,7 +101,6 @@ ProvisionConfig Options::ToConfig(const cli::FeatureGates& gates) const {
 std::vector<std::string> Options::WithoutEffect() const {
   std::vector<std::string> flags;
   if (enable_capacity) flags.emplace_back("enable-capacity");
-  if (enable_pprof) flags.emplace_back("enable-pprof");
   return flags;
 }
 

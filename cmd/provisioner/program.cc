@@ -11,6 +11,7 @@
 #include "lib/kube/config.h"
 #include "lib/metrics/process_collector.h"
 #include "lib/serve/endpoints.h"
+#include "lib/serve/pprof.h"
 #include "lib/sidecar/driver.h"
 
 namespace csinative::provisioner {
@@ -149,6 +150,10 @@ bool Program::Serve() {
   if (election_ && !flags.http_endpoint.empty()) {
     Status added =
         serve::HandleLeaderElectionHealth(server_->mux(), [this] { return election_->Health(); });
+    if (!added.ok()) process_.Panic(added.message());
+  }
+  if (options_.enable_pprof) {
+    Status added = serve::HandlePprof(server_->mux());
     if (!added.ok()) process_.Panic(added.message());
   }
   process_.log().Infof("ServeMux listening at {}", GoQuote(flags.listen_address()));

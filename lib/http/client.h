@@ -49,7 +49,7 @@ struct ClientConfig {
   // A unary response with a longer body, after decompression, fails with kResourceExhausted.
   size_t max_body_bytes = size_t{256} << 20;
   enum class Transport { kAuto, kCppRest, kBeast };
-  Transport transport = Transport::kBeast;
+  Transport transport = Transport::kAuto;
 };
 
 // A response whose body is read piece by piece. Destroying it closes the connection.

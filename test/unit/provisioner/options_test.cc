@@ -93,8 +93,8 @@ TEST(OptionsTest, UnknownFlagAndBadValuesAreErrors) {
 }
 
 TEST(OptionsTest, WhatIsNotBuiltYetIsSaid) {
-  const auto parsed = Parse({"--enable-capacity", "--enable-pprof", "--node-deployment"});
-  EXPECT_THAT(parsed->options.WithoutEffect(), ElementsAre("enable-capacity", "enable-pprof"));
+  const auto parsed = Parse({"--enable-capacity", "--node-deployment"});
+  EXPECT_THAT(parsed->options.WithoutEffect(), ElementsAre("enable-capacity"));
   EXPECT_THAT(parsed->options.Unsupported(), ElementsAre("node-deployment"));
 }
 
