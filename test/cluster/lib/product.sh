@@ -7,6 +7,8 @@ readonly product_build="${E2E_BUILD:-$e2e_repository/build/release}"
 readonly product_manifests="${E2E_MANIFESTS:-$e2e_repository/manifests}"
 readonly product_namespace=csi-native
 product_installed=()
+# Of volumes whose class names none.
+product_filesystem=ext4
 
 # Where the driver of a real node listens and keeps its state.
 product_node_socket() { printf '%s/node/kubelet/plugins/%s/csi.sock' "$1" "$product_driver_name"; }
@@ -149,12 +151,12 @@ product_start_sidecars() {
   printf '%s\n' "$port" >"$dir/csi-provisioner.port"
   supervisor_start "$dir" csi-provisioner "$(product_path "${E2E_PROVISIONER-}" csi-provisioner)" --csi-address "$socket" \
     --kubeconfig "$dir/csi-provisioner.kubeconfig" --leader-election --leader-election-namespace "$product_namespace" \
-    --http-endpoint "127.0.0.1:$port" --feature-gates Topology=true --extra-create-metadata --default-fstype ext4 -v 5
+    --http-endpoint "127.0.0.1:$port" --feature-gates Topology=true --extra-create-metadata --default-fstype "$product_filesystem" -v 5
   port="$(port_reserve "$dir")"
   printf '%s\n' "$port" >"$dir/csi-attacher.port"
   supervisor_start "$dir" csi-attacher "$(product_path "${E2E_ATTACHER-}" csi-attacher)" --csi-address "$socket" \
     --kubeconfig "$dir/csi-attacher.kubeconfig" --leader-election --leader-election-namespace "$product_namespace" \
-    --http-endpoint "127.0.0.1:$port" --default-fstype ext4 -v 5
+    --http-endpoint "127.0.0.1:$port" --default-fstype "$product_filesystem" -v 5
   # It belongs to the node, and talks to no API server.
   supervisor_start "$dir" csi-node-driver-registrar "$(product_path "${E2E_REGISTRAR-}" csi-node-driver-registrar)" \
     --csi-address "$socket" --kubelet-registration-path "$node_kubelet_root/plugins/$product_driver_name/csi.sock" \
