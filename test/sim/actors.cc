@@ -141,8 +141,7 @@ async::Task<void> Scheduler::Place(std::string key, PodInfo pod) {
   if (!ready) co_return;
   kube::ApiRequest bind;
   bind.method = "POST";
-  bind.path =
-      StrCat("/api/v1/namespaces/", kUserNamespace, "/pods/", pod_name, "/binding");
+  bind.path = StrCat("/api/v1/namespaces/", kUserNamespace, "/pods/", pod_name, "/binding");
   bind.accept = "application/json";
   bind.content_type = "application/json";
   bind.body = StrCat(R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":")", pod_name,

@@ -22,7 +22,7 @@ struct WorldOptions {
   double crash_after_effect = 0.01;  // chance for each write or driver call
   int crashes_an_hour = 6;           // at random moments, besides
   int nodes = 3;
-  int concurrent_sets = 3;
+  int concurrent_sets = 2;
   std::function<void(std::string_view line)> on_line;
 };
 
@@ -33,6 +33,15 @@ struct Totals {
   uint64_t crashes = 0;
   uint64_t hours = 0;
   uint64_t known_leaks = 0;  // claims deleted while csi-provisioner was dead: nobody can know
+
+  Totals& operator+=(const Totals& other) {
+    operations += other.operations;
+    faults += other.faults;
+    crashes += other.crashes;
+    hours += other.hours;
+    known_leaks += other.known_leaks;
+    return *this;
+  }
 };
 
 class World {
