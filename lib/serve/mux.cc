@@ -259,9 +259,27 @@ http::Response Redirect(std::string_view method, std::string target) {
   return response;
 }
 
+// A target as clients of a proxy send it, "http://host/path?query": its host counts, not the
+// header.
+void UseOriginForm(http::ServerRequest& request) {
+  const size_t scheme = request.target.find("://");
+  if (request.target.starts_with('/') || scheme == std::string::npos) return;
+  const size_t host = scheme + 3;
+  const size_t rest = std::min(request.target.find_first_of("/?", host), request.target.size());
+  request.headers.Set("Host", request.target.substr(host, rest - host));
+  request.target.erase(0, rest);
+  if (!request.target.starts_with('/')) request.target.insert(0, "/");
+}
+
 }  // namespace
 
 async::Task<void> Mux::Serve(http::ServerRequest request, http::ResponseWriter* writer) {
+  // Asks for what the server can do at all: answered, without content, whatever the routes are.
+  if (request.method == "OPTIONS" && request.target == "*") {
+    (void)co_await writer->Send({.status = 200});
+    co_return;
+  }
+  UseOriginForm(request);
   const size_t query_at = std::min(request.target.find('?'), request.target.size());
   const std::string path = request.target.substr(0, query_at);
   const std::string query = request.target.substr(query_at);

@@ -94,6 +94,22 @@ TEST_F(MuxTest, UncleanPathIsRedirected) {
   EXPECT_EQ(Ask("//a/./x/../b"), "307 <a href=\"/a/b\">Temporary Redirect</a>.\n\n");
 }
 
+TEST_F(MuxTest, AbsoluteTargetIsAnsweredForItsHostAndPath) {
+  Handle("/a");
+  Handle("h/b");
+  Handle("/{$}");
+  EXPECT_EQ(Ask("http://h/a?x=1"), "200 /a");
+  EXPECT_EQ(Ask("http://h:80/b"), "200 h/b");
+  EXPECT_EQ(Ask("/b"), "404 404 page not found\n");
+  EXPECT_EQ(Ask("http://h"), "200 /{$}");
+  EXPECT_EQ(Ask("http://h?a=/b"), "200 /{$}");
+}
+
+TEST_F(MuxTest, OptionsOfTheServerAreEmpty) {
+  Handle("/");
+  EXPECT_EQ(Ask("*", "OPTIONS"), "200 ");
+}
+
 TEST_F(MuxTest, EscapedPathMatchesLiterally) {
   Handle("/c%2Fd");
   EXPECT_EQ(Ask("/a"), "404 404 page not found\n");
