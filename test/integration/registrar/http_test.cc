@@ -44,6 +44,8 @@ TEST_F(HttpTest, AnyMethodOnHealthzGetsTheSameAnswer) {
     EXPECT_THAT(answer, EndsWith("\r\n\r\nok"));
   }
   EXPECT_THAT(Http("GET /healthz HTTP/1.0\r\n\r\n"), EndsWith("\r\n\r\nok"));
+  EXPECT_THAT(Http("GET http://h/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+              EndsWith("\r\n\r\nok"));
   const std::string head = Http("HEAD /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(head, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(head, EndsWith("\r\n\r\n"));
@@ -89,6 +91,9 @@ TEST_F(HttpTest, AnswerFollowsWhatIsAtTheSocketPath) {
 TEST_F(HttpTest, GarbageIsABadRequestAndTheServerGoesOn) {
   Serve();
   EXPECT_THAT(Http("nonsense\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(Http("GET /healthz HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(Http("OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(Get("/healthz"), EndsWith("\r\n\r\nok"));
 }
 
