@@ -47,6 +47,11 @@ node_namespace_start() {
     mount --bind "$1/node/kubelet" "$2"
     mount --bind "$1/node/cni-state" /var/lib/cni
     mount --bind "$1/logs/node" /var/log
+    # What images become is written once and thrown away; on a disk containerd synchronises every step of it.
+    for part in content.v1.content snapshotter.v1.overlayfs metadata.v1.bolt; do
+      mkdir -p "$1/node/containerd/io.containerd.$part"
+      mount -t tmpfs -o mode=700 tmpfs "$1/node/containerd/io.containerd.$part"
+    done
     mount --make-rshared /
     : >"$1/node/ready"
     exec "$3"' node "$dir" "$node_kubelet_root" "$(images_dir images)/pause"
