@@ -152,6 +152,34 @@ TEST_F(RegistrationSocketTest, PathThatCannotBeLookedAtIsAnError) {
                    ": not a directory"));
 }
 
+// Root may do everything, so that the rest of a test runs as nobody.
+class Unprivileged {
+ public:
+  Unprivileged() { EXPECT_TRUE(::geteuid() != 0 || ::seteuid(65534) == 0); }
+  ~Unprivileged() { (void)!::seteuid(before_); }
+  Unprivileged(const Unprivileged&) = delete;
+  Unprivileged& operator=(const Unprivileged&) = delete;
+
+ private:
+  const uid_t before_ = ::geteuid();
+};
+
+// C6, C7.
+TEST_F(RegistrationSocketTest, FolderWithoutPermissionIsAnError) {
+  Stale();
+  for (const auto& [mode, text] : std::initializer_list<std::pair<mode_t, std::string>>{
+           {0555, StrCat("failed to remove stale socket ", path_, " with error: remove ", path_,
+                         ": permission denied")},
+           {0000, StrCat("failed to stat the socket ", path_, " with error: stat ", path_,
+                         ": permission denied")}}) {
+    ASSERT_EQ(::chmod(dir_.path().c_str(), mode), 0);
+    const Unprivileged user;
+    EXPECT_EQ(RemoveStaleSocket(path_).message(), text);
+  }
+  ASSERT_EQ(::chmod(dir_.path().c_str(), 0700), 0);
+  EXPECT_TRUE(Exists());
+}
+
 // C1 and 12.13, row 11.
 TEST_F(RegistrationSocketTest, SocketIsForItsOwnerOnlyAndTheUmaskComesBack) {
   for (const mode_t mask : {0022, 0000}) {
