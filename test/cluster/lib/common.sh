@@ -221,7 +221,7 @@ processes_of() {
 # Loop devices on files of the instance in DIR, one a line. They outlive the driver that made them. On top of one that is a block volume kubelet
 # puts another, which comes first here.
 loop_devices_of() {
-  local backing device inode own=() inodes=' '
+  local backing device number inode own=() inodes=' ' dev
   for backing in /sys/block/loop*/loop/backing_file; do
     if [[ -e $backing && $(cat "$backing" 2>/dev/null) == "$1"/* ]]; then
       device="${backing#/sys/block/}"
@@ -230,9 +230,10 @@ loop_devices_of() {
     fi
   done
   ((${#own[@]} > 0)) || return 0
-  # Its path names no instance: every node has the same. But what it is on is one of ours.
-  losetup --list --noheadings --output NAME,BACK-INO,BACK-FILE | while read -r device inode backing; do
-    if [[ $backing == */volumeDevices/* && $inodes == *" $inode "* ]]; then printf '%s\n' "$device"; fi
+  # Its path says nothing: all nodes have the same, and with the node's mounts it is lost. But what it is on is one of ours.
+  dev="$(stat -c %d /dev)"
+  losetup --list --noheadings --output NAME,BACK-MAJ:MIN,BACK-INO | while read -r device number inode; do
+    if [[ $number == "$((dev >> 8)):$((dev & 255))" && $inodes == *" $inode "* ]]; then printf '%s\n' "$device"; fi
   done
   printf '%s\n' "${own[@]}"
 }
