@@ -257,11 +257,26 @@ Status WhyUnixListenFailed(const std::string& path) {
   return UnavailableError(StrCat("listen unix ", path, ": failed"));
 }
 
+// The path as a URI that the library decodes back to it: to us a path is literal.
+std::string UnixUri(std::string_view path) {
+  std::string out = "unix:";
+  for (const char c : path) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("/-._~").find(c) != std::string_view::npos;
+    if (plain) {
+      out += c;
+    } else {
+      out += '%' + HexEncode(std::string_view(&c, 1));
+    }
+  }
+  return out;
+}
+
 Status GrpcServer::Start(std::string address) {
   CSI_ASSIGN_OR_RETURN(Target target, ParseTarget(address, false));
   const bool path = target.kind == Target::Kind::kUnix || target.kind == Target::Kind::kUnixPath;
   if (path) {
-    address = "unix:" + target.name;
+    address = UnixUri(target.name);
   } else if (target.kind == Target::Kind::kTcp) {
     address = target.name;
   }

@@ -245,6 +245,19 @@ TEST(ServerLifetimeTest, DiscardedLoopTakesServerAndHandlersWithIt) {
   EXPECT_TRUE(scope.empty());
 }
 
+TEST(ServerStartTest, PathIsTakenLiterally) {
+  async::RealLoop loop;
+  TempDir dir;
+  for (const char* name : {"100%41", "a?b=c", "a#b", "with space", "d\xc3\xa9j\xc3\xa0"}) {
+    std::unique_ptr<Server> server = NewServer(loop);
+    const Status started = server->Start(dir.Address(name));
+    EXPECT_TRUE(started.ok()) << started.ToString();
+    struct stat info = {};
+    EXPECT_EQ(lstat((dir.path() + "/" + name).c_str(), &info), 0) << name;
+    async::RunTask(loop, server->Close());
+  }
+}
+
 TEST(ServerStartTest, StaleSocketIsReplaced) {
   TempDir dir;
   async::RealLoop loop;
