@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/registrar/program.h"
 
+#include <csignal>
 #include <utility>
 
 #include "cmd/registrar/connect.h"
 #include "lib/async/timeout.h"
 #include "lib/csi/identity.h"
 #include "lib/serve/pprof.h"
-
-#include <csignal>
 
 namespace csinative::registrar {
 

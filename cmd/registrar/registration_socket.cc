@@ -57,9 +57,12 @@ std::string SocketPath(std::string_view directory, std::string_view driver) {
 
 Result<bool> SocketExists(const std::string& path) {
   struct stat info = {};
-  if (::stat(path.c_str(), &info) != 0) {
-    if (errno == ENOENT) return false;
-    const std::string why = ErrnoText(errno);
+  // A driver's name may hold a NUL, at which the system would cut the path; Go refuses it.
+  const bool whole = path.find('\0') == std::string::npos;
+  if (!whole || ::stat(path.c_str(), &info) != 0) {
+    const int error_number = whole ? errno : EINVAL;
+    if (error_number == ENOENT) return false;
+    const std::string why = ErrnoText(error_number);
     return UnknownError(
         StrCat("failed to stat the socket ", path, " with error: stat ", path, ": ", why));
   }

@@ -152,6 +152,13 @@ TEST_F(RegistrationSocketTest, PathThatCannotBeLookedAtIsAnError) {
                    ": not a directory"));
 }
 
+TEST_F(RegistrationSocketTest, PathIsNotCutAtANulOfTheDriversName) {
+  Live();
+  const std::string path = path_ + '\0' + "-reg.sock";
+  EXPECT_THAT(RemoveStaleSocket(path).message(), HasSubstr(": invalid argument"));
+  EXPECT_TRUE(Exists());
+}
+
 // Root may do everything, so that the rest of a test runs as nobody.
 class Unprivileged {
  public:
