@@ -218,6 +218,7 @@ node_smoke_nothing_left() {
 }
 
 node_smoke_fail() {
+  local name
   {
     kubectl get pods,persistentvolumeclaims --namespace "$node_smoke_namespace" -o wide
     kubectl get persistentvolumes,volumeattachments,csinodes -o wide
@@ -225,5 +226,8 @@ node_smoke_fail() {
     kubectl get persistentvolumes,volumeattachments,csinodes -o yaml
     cat "/proc/$(node_init "$session_dir")/mountinfo"
   } >"$session_dir/logs/objects.txt" 2>&1 || true
+  for name in "${node_smoke_sidecars[@]}"; do
+    grep '^[EF]' "$session_dir/logs/$name.log" | tail -n 3 | cut -c -300 | sed "s/^/$name: /" >&2
+  done
   die "smoke on a node: $* (objects, events, mounts: logs/objects.txt)"
 }

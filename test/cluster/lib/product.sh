@@ -121,6 +121,8 @@ product_start_node_driver() {
   local dir="$1" path socket_dir="$node_kubelet_root/plugins/$product_driver_name" id="id-of-$node_name"
   shift
   path="$(product_path "${E2E_DRIVER-}" sample-driver)"
+  # A Unix socket's path has 107 bytes at most, and the registrar's is nine longer than this one.
+  (($(product_node_socket "$dir" | wc -c) <= 107 - 9)) || die "the name of the instance's folder is too long: $dir"
   if [[ -n $product_topology_key ]]; then set -- --topology "$product_topology_key=$id" "$@"; fi
   mkdir -p "$(product_node_state "$dir")" "$dir/node/kubelet/plugins/$product_driver_name"
   # The node's id is not its name: who mixes them up is found out.

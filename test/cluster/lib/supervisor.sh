@@ -40,17 +40,27 @@ supervisor_program() {
 # supervisor_restarts DIR NAME: how often it has ended so far.
 supervisor_restarts() { grep -c " $2 [0-9]* ended with " "$1/logs/supervisor.log" 2>/dev/null || true; }
 
+# supervisor_moments SEED SECONDS COUNT NAME...: lines "MILLISECONDS NAME" in order of time.
+supervisor_moments() {
+  local seed="$1" seconds="$2" count="$3" name i
+  shift 3
+  {
+    # In here: a subshell does not inherit the seed.
+    RANDOM=$seed
+    for name; do
+      for ((i = 0; i < count; i++)); do
+        printf '%d %s\n' "$(((RANDOM * 32768 + RANDOM) % (seconds * 1000)))" "$name"
+      done
+    done
+  } | sort -n -k 1,1 -k 2
+}
+
 # supervisor_kill_at_random DIR SEED SECONDS COUNT NAME...: kills each program with SIGKILL at COUNT random moments of the next seconds; process
 # "killer" does it and leaves a line for each kill in logs/kills.log. The moments depend on the seed only.
 supervisor_kill_at_random() {
-  local dir="$1" seed="$2" seconds="$3" count="$4" name i
+  local dir="$1" seed="$2" seconds="$3" count="$4"
   shift 4
-  RANDOM=$seed
-  for name; do
-    for ((i = 0; i < count; i++)); do
-      printf '%d %s\n' "$(((RANDOM * 32768 + RANDOM) % (seconds * 1000)))" "$name"
-    done
-  done | sort -n >"$dir/kills"
+  supervisor_moments "$seed" "$seconds" "$count" "$@" >"$dir/kills"
   : >"$dir/logs/kills.log"
   # shellcheck disable=SC2016  # expanded inside
   process_start "$dir" killer bash -euc "$(declare -f process_start_time supervisor_program now_ms)"'
