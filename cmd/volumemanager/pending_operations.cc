@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/volumemanager/pending_operations.h"
+
+#include <algorithm>
+
+namespace csinative::volumemanager {
+
+PendingOperations::Start PendingOperations::TryStart(const OperationKey& key,
+                                                     const std::string& name) {
+  Entries& entries = volumes_[key.volume];
+  Entry* picked = nullptr;
+  for (Entry& entry : entries) {
+    if (!entry.key.Matches(key)) continue;
+    if (entry.running) return Start::kRunning;
+    // The first that matches, but rather the very same key.
+    if (picked == nullptr || entry.key == key) {
+      if (picked == nullptr || !(picked->key == key)) picked = &entry;
+    }
+  }
+  if (picked == nullptr) {
+    picked = &entries.emplace_back();
+    picked->name = name;
+  } else if (clock_.Now() - picked->failed < picked->delay) {
+    if (picked->name == name) return Start::kBackoff;
+    picked->name = name;
+    picked->delay = Duration::zero();
+  }
+  picked->key = key;
+  picked->running = true;
+  ++running_;
+  return Start::kStarted;
+}
+
+Duration PendingOperations::Finish(const OperationKey& key, const Status& result) {
+  const auto volume = volumes_.find(key.volume);
+  if (volume == volumes_.end()) return Duration::zero();
+  Entries& entries = volume->second;
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) {
+    return entry.key == key && entry.running;
+  });
+  if (found == entries.end()) return Duration::zero();
+  --running_;
+  if (result.ok()) {
+    entries.erase(found);
+    if (entries.empty()) volumes_.erase(volume);
+    return Duration::zero();
+  }
+  found->running = false;
+  found->failed = clock_.Now();
+  found->delay =
+      found->delay == Duration::zero() ? kFirstDelay : std::min(found->delay * 2, kLongestDelay);
+  return found->delay;
+}
+
+bool PendingOperations::IsRunning(const OperationKey& key) const {
+  const auto volume = volumes_.find(key.volume);
+  if (volume == volumes_.end()) return false;
+  return std::any_of(volume->second.begin(), volume->second.end(),
+                     [&](const Entry& entry) { return entry.running && entry.key.Matches(key); });
+}
+
+std::optional<MonotonicTime> PendingOperations::NextRetry() const {
+  std::optional<MonotonicTime> next;
+  for (const auto& [volume, entries] : volumes_) {
+    for (const Entry& entry : entries) {
+      if (entry.running) continue;
+      const MonotonicTime when = entry.failed + entry.delay;
+      // One that is over was looked at by the pass that asks.
+      if (when > clock_.Now() && (!next || when < *next)) next = when;
+    }
+  }
+  return next;
+}
+
+void PendingOperations::ClearBackoff() {
+  for (auto& [volume, entries] : volumes_) {
+    for (Entry& entry : entries) {
+      if (!entry.running) entry.delay = Duration::zero();
+    }
+  }
+}
+
+void PendingOperations::Forget(const std::string& volume) {
+  const auto found = volumes_.find(volume);
+  if (found == volumes_.end()) return;
+  std::erase_if(found->second, [](const Entry& entry) { return !entry.running; });
+  if (found->second.empty()) volumes_.erase(found);
+}
+
+}  // namespace csinative::volumemanager

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which operations on volumes run, which may start, and which have to wait after a failure
+// (volumemanager 7.0). An operation is keyed by its volume and, where several pods may be served at
+// once, by the pod. Loop only.
+#pragma once
+
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/clock.h"
+#include "lib/base/status.h"
+
+namespace csinative::volumemanager {
+
+struct OperationKey {
+  std::string volume;
+  std::string pod;  // UID; empty: the operation is alone on its volume
+
+  bool Matches(const OperationKey& other) const {
+    return volume == other.volume && (pod.empty() || other.pod.empty() || pod == other.pod);
+  }
+  bool operator==(const OperationKey&) const = default;
+};
+
+class PendingOperations {
+ public:
+  static constexpr Duration kFirstDelay = std::chrono::milliseconds(500);
+  static constexpr Duration kLongestDelay = std::chrono::seconds(122);
+
+  explicit PendingOperations(const Clock& clock) : clock_(clock) {}
+
+  enum class Start { kStarted, kRunning, kBackoff };
+  // kStarted: the caller runs the operation and calls Finish() with the same key.
+  Start TryStart(const OperationKey& key, const std::string& name);
+  // Returns how long the operation has to wait; zero after success.
+  Duration Finish(const OperationKey& key, const Status& result);
+
+  // Whether one that matches runs.
+  bool IsRunning(const OperationKey& key) const;
+  size_t running() const { return running_; }
+  // When the next one that waits may start again.
+  std::optional<MonotonicTime> NextRetry() const;
+  // What failed may start at once: something has changed in the world.
+  void ClearBackoff();
+  // Nothing of the volume is left.
+  void Forget(const std::string& volume);
+
+ private:
+  struct Entry {
+    OperationKey key;
+    std::string name;
+    bool running = false;
+    Duration delay = Duration::zero();
+    MonotonicTime failed;
+  };
+  using Entries = std::list<Entry>;
+
+  const Clock& clock_;
+  std::map<std::string, Entries> volumes_;
+  size_t running_ = 0;
+};
+
+}  // namespace csinative::volumemanager

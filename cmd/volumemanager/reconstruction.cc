@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/volumemanager/reconstruction.h"
+
+#include <map>
+#include <set>
+
+#include "lib/base/strings.h"
+#include "lib/mount/volume_data.h"
+
+namespace csinative::volumemanager {
+namespace {
+
+class Scanner {
+ public:
+  Scanner(mount::FileSystem& fs, const Paths& paths) : fs_(fs), paths_(paths) {}
+
+  DiskScan Scan() {
+    for (const std::string& uid : Directories(paths_.Pods())) ScanPod(uid);
+    ScanStaged();
+    ScanBlock();
+    DiskScan scan;
+    for (auto& [name, found] : found_) {
+      found.volume.pods.assign(found.pods.begin(), found.pods.end());
+      scan.volumes.push_back(std::move(found.volume));
+    }
+    scan.failures = std::move(failures_);
+    return scan;
+  }
+
+ private:
+  struct Found {
+    FoundVolume volume;
+    std::set<std::string> pods;
+  };
+
+  std::vector<std::string> Names(const std::string& directory, bool directories_only) {
+    std::vector<std::string> names;
+    const auto entries = fs_.List(directory);
+    if (!entries.ok()) {
+      if (!mount::IsMissing(entries.status())) failures_.push_back(entries.status().message());
+      return names;
+    }
+    for (const mount::DirectoryEntry& entry : *entries) {
+      if (!directories_only || entry.type == mount::FileType::kDirectory) {
+        names.push_back(entry.name);
+      }
+    }
+    return names;
+  }
+  std::vector<std::string> Directories(const std::string& directory) {
+    return Names(directory, true);
+  }
+
+  void Note(const Result<VolumeSpec>& spec, const std::string& directory) {
+    failures_.push_back(StrCat(directory, ": ", spec.status().message()));
+  }
+
+  // A filesystem that was published for a pod.
+  void ScanPod(const std::string& uid) {
+    for (const std::string& name : Directories(paths_.PodVolumes(uid))) {
+      const std::string directory = StrCat(paths_.PodVolumes(uid), "/", name);
+      const auto spec = Read(directory, VolumeMode::kFilesystem, uid);
+      if (!spec.ok()) {
+        Note(spec, directory);
+        continue;
+      }
+      Found& found = found_[UniqueNameOf(*spec, uid)];
+      found.pods.insert(uid);
+      found.volume.spec = *spec;
+      if (spec->device_mountable()) {
+        found.volume.device_mount_path = paths_.StagingTarget(spec->driver, spec->handle);
+      }
+    }
+  }
+
+  // A filesystem that was staged, with or without pods.
+  void ScanStaged() {
+    for (const std::string& driver : Directories(paths_.CsiPlugin())) {
+      if (StrCat(paths_.CsiPlugin(), "/", driver) == paths_.BlockVolumes()) continue;
+      for (const std::string& hash : Directories(StrCat(paths_.CsiPlugin(), "/", driver))) {
+        const std::string directory = StrCat(paths_.CsiPlugin(), "/", driver, "/", hash);
+        const auto data = mount::LoadVolumeData(fs_, directory);
+        if (!data.ok()) {
+          // Without the file nothing was staged.
+          if (!mount::IsMissing(data.status())) failures_.push_back(data.status().message());
+          continue;
+        }
+        const auto spec = SpecFromStagedData(*data);
+        if (!spec.ok() || paths_.Staged(spec->driver, spec->handle) != directory) {
+          failures_.push_back(StrCat(directory, ": vol_data.json describes another volume"));
+          continue;
+        }
+        Found& found = found_[UniqueName(spec->driver, spec->handle)];
+        if (found.volume.spec.name.empty()) found.volume.spec = *spec;
+        found.volume.device_mount_path = paths_.StagingTarget(spec->driver, spec->handle);
+      }
+    }
+  }
+
+  // Block volumes: by what was written before anything was done to them.
+  void ScanBlock() {
+    for (const std::string& name : Directories(paths_.BlockVolumes())) {
+      const std::string directory = paths_.BlockData(name);
+      const auto data = mount::LoadVolumeData(fs_, directory);
+      if (!data.ok()) {
+        if (!mount::IsMissing(data.status())) failures_.push_back(data.status().message());
+        continue;
+      }
+      const auto spec = SpecFromData(*data, VolumeMode::kBlock, "");
+      if (!spec.ok() || spec->name != name) {
+        failures_.push_back(StrCat(directory, ": vol_data.json describes another volume"));
+        continue;
+      }
+      Found& found = found_[UniqueNameOf(*spec, "")];
+      found.volume.spec = *spec;
+      found.volume.device_mount_path = paths_.BlockMap(name);
+      for (const std::string& uid : Names(paths_.BlockPublishDirectory(name), false)) {
+        found.pods.insert(uid);
+      }
+      for (const std::string& uid : Names(paths_.BlockMap(name), false)) found.pods.insert(uid);
+      for (const std::string& uid : Directories(paths_.Pods())) {
+        if (fs_.Stat(paths_.PodDeviceLink(uid, name)).ok()) found.pods.insert(uid);
+      }
+    }
+  }
+
+  Result<VolumeSpec> Read(const std::string& directory, VolumeMode mode, const std::string& uid) {
+    CSI_ASSIGN_OR_RETURN(const mount::VolumeData data, mount::LoadVolumeData(fs_, directory));
+    CSI_ASSIGN_OR_RETURN(VolumeSpec spec, SpecFromData(data, mode, uid));
+    if (paths_.PodVolume(uid, spec.name) != directory) {
+      return InvalidArgumentError("vol_data.json describes another volume");
+    }
+    return spec;
+  }
+
+  mount::FileSystem& fs_;
+  const Paths& paths_;
+  std::map<std::string, Found> found_;  // by unique name
+  std::vector<std::string> failures_;
+};
+
+}  // namespace
+
+DiskScan ScanDisk(mount::FileSystem& fs, const Paths& paths) { return Scanner(fs, paths).Scan(); }
+
+void AddFound(const DiskScan& scan, ActualState* state) {
+  for (const FoundVolume& found : scan.volumes) {
+    const std::string uid = found.pods.empty() ? "" : found.pods.front();
+    const std::string name = UniqueNameOf(found.spec, uid);
+    state->AddReconstructed(name, found.spec, found.device_mount_path);
+    for (const std::string& pod : found.pods) state->AddReconstructedPod(name, pod, found.spec);
+  }
+}
+
+}  // namespace csinative::volumemanager

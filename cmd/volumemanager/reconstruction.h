@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is on disk when the process starts (volumemanager 11): directories and vol_data.json tell
+// which volumes an earlier run has, or may have, mounted. Needs neither the API server nor a
+// driver, and trusts nothing about what is really mounted.
+//
+// Differs: staged volumes without any pod are found too; upstream leaks them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cmd/volumemanager/actual_state.h"
+#include "cmd/volumemanager/paths.h"
+#include "lib/mount/file_system.h"
+
+namespace csinative::volumemanager {
+
+struct FoundVolume {
+  VolumeSpec spec;
+  std::string device_mount_path;
+  std::vector<std::string> pods;  // UIDs, sorted
+};
+
+struct DiskScan {
+  std::vector<FoundVolume> volumes;
+  std::vector<std::string> failures;  // what could not be read, for the log
+};
+
+// Blocking pool.
+DiskScan ScanDisk(mount::FileSystem& fs, const Paths& paths);
+
+// Enters everything as uncertain.
+void AddFound(const DiskScan& scan, ActualState* state);
+
+}  // namespace csinative::volumemanager
