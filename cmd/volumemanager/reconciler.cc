@@ -7,13 +7,17 @@
 #include <vector>
 
 #include "apis/core/v1/well_known.h"
-#include "lib/base/go_duration.h"
+#include "lib/async/sleep.h"
+#include "lib/async/timeout.h"
 #include "lib/base/strings.h"
 
 namespace csinative::volumemanager {
 namespace {
 
 constexpr Duration kSafetyNet = std::chrono::seconds(10);
+// How long operations may take to finish when the process is told to end (volumemanager 19.8).
+constexpr Duration kLastCalls = std::chrono::seconds(10);
+constexpr Duration kLastCallsPoll = std::chrono::milliseconds(20);
 
 constexpr char kMountVolume[] = "volume_mount";
 constexpr char kMapVolume[] = "map_volume";
@@ -41,6 +45,10 @@ async::Task<void> Reconciler::Run() {
     const MonotonicTime next = Pass();
     Status waited = co_await deps_.state->reconcile.Wait(next);
     if (!waited.ok()) break;
+  }
+  const MonotonicTime limit = deps_.loop->Now() + kLastCalls;
+  while (!operations_.empty() && deps_.loop->Now() < limit) {
+    (void)co_await async::Shielded(async::Sleep(kLastCallsPoll));
   }
   co_await operations_.Close();
 }
@@ -167,9 +175,12 @@ async::Task<void> Reconciler::RunOperation(Operation operation, async::Task<Stat
   Status result = co_await std::move(task);
   const Duration wait = deps_.state->pending.Finish(operation.key, result);
   if (!result.ok() && !IsCancelled(result)) {
-    deps_.log.Error(result, "Operation failed, no retries permitted for a while", "operation",
-                    operation.name, "volume", operation.key.volume, "podUID", operation.key.pod,
-                    "durationBeforeRetry", wait);
+    // Tools look for this text (volumemanager 7.0).
+    deps_.log.Errorf(
+        "Operation for \"{}\" failed. No retries permitted until {} (durationBeforeRetry {}). "
+        "Error: {}",
+        StrCat("{volumeName:", operation.key.volume, " podName:", operation.key.pod, " nodeName:}"),
+        deps_.loop->WallNow() + wait, wait, result.message());
   }
   deps_.state->reconcile.Notify();
   deps_.state->report.Notify();

@@ -41,7 +41,7 @@ class Reconciler {
   };
   explicit Reconciler(Deps deps) : deps_(std::move(deps)), operations_(*deps_.loop) {}
 
-  // Until cancelled; then waits for what is running.
+  // Until cancelled; then what is running gets ten seconds to finish.
   async::Task<void> Run();
 
  private:

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "apis/json/parse.h"
@@ -288,15 +289,21 @@ bool VolumeManagerFixture::Mounted(const std::string& path) const {
 }
 
 std::vector<std::string> VolumeManagerFixture::Left() const {
+  const std::string plugin = "plugins/kubernetes.io/csi";
+  const std::set<std::string> known = {"pods",
+                                       "plugins",
+                                       "plugins/kubernetes.io",
+                                       plugin,
+                                       StrCat(plugin, "/", kDriver),
+                                       StrCat(plugin, "/volumeDevices"),
+                                       StrCat(plugin, "/volumeDevices/staging"),
+                                       StrCat(plugin, "/volumeDevices/publish"),
+                                       "volumemanager.lock"};
   std::vector<std::string> out;
   std::error_code error;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root(), error)) {
     const std::string path = entry.path().string().substr(root().size() + 1);
-    if (path.starts_with("plugins_registry") || path == "pods" || path == "plugins" ||
-        path == "volumemanager.lock") {
-      continue;
-    }
-    out.push_back(path);
+    if (!path.starts_with("plugins_registry") && !known.contains(path)) out.push_back(path);
   }
   return out;
 }

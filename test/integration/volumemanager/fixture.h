@@ -66,7 +66,8 @@ class VolumeManagerFixture : public ::testing::Test {
   bool Mounted(const std::string& path) const;
   // Mount points below the root folder, apart from itself.
   std::vector<std::string> Mounts() const;
-  // Everything below the root folder but the folders and files that are always there.
+  // Everything below the root folder but the folders of plugin and driver, which stay as with
+  // kubelet.
   std::vector<std::string> Left() const;
 
   std::string root() const { return dir_.path() + "/kubelet"; }

@@ -178,6 +178,25 @@ TEST_F(RestartTest, AfterARebootRunningPodsAreMountedAgain) {
               UnorderedElementsAre(World::StagingPath(), world_.PublishPath("p1")));
 }
 
+TEST_F(RestartTest, CallInProgressMayFinishWhenTheProcessIsToldToEnd) {
+  world_.Start();
+  world_.AddVolume("pv1");
+  world_.AddPod("p1");
+  bool finished = false;
+  world_.driver().Once(kStage,
+                       [&finished](const google::protobuf::Message*, google::protobuf::Message*) {
+                         return [](bool* done) -> async::Task<Status> {
+                           Status slept = co_await async::Sleep(seconds(5));
+                           *done = slept.ok();
+                           co_return slept;
+                         }(&finished);
+                       });
+  world_.Attach("pv1");
+  world_.Settle();
+  world_.Stop();
+  EXPECT_TRUE(finished);
+}
+
 TEST_F(RestartTest, UnreadableDataFileIsLeftAlone) {
   StartMounted();
   world_.Kill();
