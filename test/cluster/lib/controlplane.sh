@@ -101,7 +101,7 @@ controlplane_kubectl() {
 
 # What the API server writes to its audit log: E2E_AUDIT_POLICY names a policy file of your own. Ours keeps whole bodies for the
 # ServiceAccounts of namespace csi-native and for users of group csi-native:audited, and one line for each write of anybody else to the
-# objects that these programs share with others.
+# objects that these programs share with others, and for each pod that is made or bound.
 controlplane_audit_policy() {
   if [[ -n ${E2E_AUDIT_POLICY-} ]]; then
     cat -- "$E2E_AUDIT_POLICY"
@@ -121,6 +121,9 @@ rules:
     resources: [persistentvolumes, persistentvolumes/status, persistentvolumeclaims, persistentvolumeclaims/status]
   - group: storage.k8s.io
     resources: ["*"]
+- level: Metadata
+  verbs: [create]
+  resources: [{group: "", resources: [pods, pods/binding]}]
 - level: None
 EOF
 }

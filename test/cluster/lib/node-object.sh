@@ -7,26 +7,30 @@
 # Keeps all pods but ours away, which matters on a cluster that is not ours.
 readonly node_object_taint=csi-native/object-only
 
-# node_object_create DIR NAME DRIVER NODE-ID TOPOLOGY-KEY TOPOLOGY-VALUE: a Ready Node with the driver registered. A process in DIR keeps it
-# ready, as kubelet's heartbeat would. Without a topology key the driver has none.
+# node_object_create DIR NAME DRIVER NODE-ID TOPOLOGY-KEY TOPOLOGY-VALUE: node_object_start, and the driver is registered. Without a topology
+# key the driver has none.
 node_object_create() {
   local dir="$1" name="$2" driver="$3" id="$4" key="$5" value="$6"
+  node_object_start "$dir" "$name"
+  kubectl label node "$name" "${key:-csi-native/no-topology}=$value" >/dev/null
   kubectl create -f - >/dev/null <<EOF
-apiVersion: v1
-kind: Node
-metadata:
-  name: $name
-  labels:
-    kubernetes.io/hostname: $name
-    ${key:-csi-native/no-topology}: "$value"
-spec:
-  taints: [{key: $node_object_taint, effect: NoSchedule}]
----
 apiVersion: storage.k8s.io/v1
 kind: CSINode
 metadata: {name: $name}
 spec:
   drivers: [{name: $driver, nodeID: $id, topologyKeys: [$key]}]
+EOF
+}
+
+# node_object_start DIR NAME: a Ready Node. A process in DIR keeps it ready, as kubelet's heartbeat would.
+node_object_start() {
+  local dir="$1" name="$2"
+  kubectl create -f - >/dev/null <<EOF
+apiVersion: v1
+kind: Node
+metadata: {name: $name, labels: {kubernetes.io/hostname: $name}}
+spec:
+  taints: [{key: $node_object_taint, effect: NoSchedule}]
 ---
 apiVersion: coordination.k8s.io/v1
 kind: Lease

@@ -21,9 +21,7 @@ node_smoke_prepare() {
   # With images even a volume with a filesystem has a loop device that can be forgotten.
   product_start_node_driver "$dir" --backing image
   product_start_sidecars "$dir"
-  kubectl create namespace "$node_smoke_namespace" >/dev/null
-  wait_until 20 'the namespace has its ServiceAccount' kubectl get serviceaccount default --namespace "$node_smoke_namespace" \
-    -o name >/dev/null 2>&1
+  product_create_namespace "$node_smoke_namespace"
   for mode in Immediate WaitForFirstConsumer; do
     kubectl create -f - >/dev/null <<YAML
 apiVersion: storage.k8s.io/v1
@@ -227,7 +225,7 @@ node_smoke_fail() {
     cat "/proc/$(node_init "$session_dir")/mountinfo"
   } >"$session_dir/logs/objects.txt" 2>&1 || true
   for name in "${node_smoke_sidecars[@]}"; do
-    grep '^[EF]' "$session_dir/logs/$name.log" | tail -n 3 | cut -c -300 | sed "s/^/$name: /" >&2
+    grep '^[EF]' "$session_dir/logs/$name.log" | tail -n 3 | cut -c -300 | sed "s/^/$name: /" >&2 || true
   done
   die "smoke on a node: $* (objects, events, mounts: logs/objects.txt)"
 }

@@ -29,12 +29,13 @@ product_ensure() {
   done
 }
 
-# product_ensure_stack: the driver and the three sidecars, except what is given instead.
+# product_ensure_stack [volume-manager]: the driver, the three sidecars, and csi-volume-manager where it is asked for, except what is given instead.
 product_ensure_stack() {
   if [[ -z ${E2E_DRIVER-} ]]; then product_ensure sample-driver; fi
   if [[ -z ${E2E_PROVISIONER-} ]]; then product_ensure csi-provisioner; fi
   if [[ -z ${E2E_ATTACHER-} ]]; then product_ensure csi-attacher; fi
   if [[ -z ${E2E_REGISTRAR-} ]]; then product_ensure csi-node-driver-registrar; fi
+  if [[ ${1-} == volume-manager && -z ${E2E_VOLUME_MANAGER-} ]]; then product_ensure csi-volume-manager; fi
   if [[ ${E2E_PROVISIONER-} == upstream || ${E2E_ATTACHER-} == upstream ]]; then binaries_ensure upstream; fi
 }
 
@@ -110,6 +111,28 @@ product_provisioner_ready() {
   [[ -n $holder ]]
 }
 
+# product_create_namespace NAME: returns when pods can be made in it.
+product_create_namespace() {
+  kubectl create namespace "$1" >/dev/null
+  wait_until 20 'the namespace has its ServiceAccount' kubectl get serviceaccount default --namespace "$1" -o name >/dev/null 2>&1
+}
+
+# product_create_class NAME NODE-ID: a class of volumes that are made at once, for the node with this id.
+product_create_class() {
+  local topology=''
+  if [[ -n $product_topology_key ]]; then
+    topology="allowedTopologies: [{matchLabelExpressions: [{key: $product_topology_key, values: [$2]}]}]"
+  fi
+  kubectl create -f - >/dev/null <<YAML
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: "$1"}
+provisioner: $product_driver_name
+volumeBindingMode: Immediate
+$topology
+YAML
+}
+
 # product_install_driver: the CSIDriver object of the sample driver as manifests/ has it.
 product_install_driver() {
   kubectl delete csidriver "$product_driver_name" --ignore-not-found >/dev/null
@@ -139,26 +162,10 @@ product_node_socket_ready() {
 # product_start_sidecars DIR: csi-provisioner, csi-attacher and csi-node-driver-registrar for the driver in the node, each with the token of its
 # ServiceAccount, started again when they end. Returns when the first two lead and kubelet knows the driver.
 product_start_sidecars() {
-  local dir="$1" socket name port
+  local dir="$1" socket
   socket="$(product_node_socket "$dir")"
-  for name in provisioner attacher registrar; do
-    product_install "$name"
-  done
-  for name in provisioner attacher; do
-    kubeconfig_for_account "$dir/csi-$name.kubeconfig" "$product_namespace" "csi-$name"
-  done
-
-  port="$(port_reserve "$dir")"
-  mkdir -p "$dir/supervised"
-  printf '%s\n' "$port" >"$dir/csi-provisioner.port"
-  supervisor_start "$dir" csi-provisioner "$(product_path "${E2E_PROVISIONER-}" csi-provisioner)" --csi-address "$socket" \
-    --kubeconfig "$dir/csi-provisioner.kubeconfig" --leader-election --leader-election-namespace "$product_namespace" \
-    --http-endpoint "127.0.0.1:$port" --feature-gates Topology=true --extra-create-metadata --default-fstype "$product_filesystem" -v 5
-  port="$(port_reserve "$dir")"
-  printf '%s\n' "$port" >"$dir/csi-attacher.port"
-  supervisor_start "$dir" csi-attacher "$(product_path "${E2E_ATTACHER-}" csi-attacher)" --csi-address "$socket" \
-    --kubeconfig "$dir/csi-attacher.kubeconfig" --leader-election --leader-election-namespace "$product_namespace" \
-    --http-endpoint "127.0.0.1:$port" --default-fstype "$product_filesystem" -v 5
+  product_install registrar
+  product_start_controllers "$dir" "$socket"
   # It belongs to the node, and talks to no API server.
   supervisor_start "$dir" csi-node-driver-registrar "$(product_path "${E2E_REGISTRAR-}" csi-node-driver-registrar)" \
     --csi-address "$socket" --kubelet-registration-path "$node_kubelet_root/plugins/$product_driver_name/csi.sock" \
@@ -166,26 +173,58 @@ product_start_sidecars() {
   wait_until 60 'the sidecars work' product_sidecars_ready "$dir" || die 'the sidecars do not work'
 }
 
-# All of them run, the first two lead, the driver is registered.
-product_sidecars_ready() {
+# product_start_controllers DIR SOCKET: csi-provisioner and csi-attacher for the driver behind the socket.
+product_start_controllers() {
+  local dir="$1" socket="$2" name port
+  mkdir -p "$dir/supervised"
+  for name in provisioner attacher; do
+    product_install "$name"
+    kubeconfig_for_account "$dir/csi-$name.kubeconfig" "$product_namespace" "csi-$name"
+    port="$(port_reserve "$dir")"
+    printf '%s\n' "$port" >"$dir/csi-$name.port"
+  done
+  supervisor_start "$dir" csi-provisioner "$(product_path "${E2E_PROVISIONER-}" csi-provisioner)" --csi-address "$socket" \
+    --kubeconfig "$dir/csi-provisioner.kubeconfig" --leader-election --leader-election-namespace "$product_namespace" \
+    --http-endpoint "127.0.0.1:$(<"$dir/csi-provisioner.port")" --feature-gates Topology=true --extra-create-metadata \
+    --default-fstype "$product_filesystem" -v 5
+  supervisor_start "$dir" csi-attacher "$(product_path "${E2E_ATTACHER-}" csi-attacher)" --csi-address "$socket" \
+    --kubeconfig "$dir/csi-attacher.kubeconfig" --leader-election --leader-election-namespace "$product_namespace" \
+    --http-endpoint "127.0.0.1:$(<"$dir/csi-attacher.port")" --default-fstype "$product_filesystem" -v 5
+}
+
+# Both run and lead.
+product_controllers_ready() {
   local dir="$1" name
-  process_check "$dir" driver || die 'the driver ended'
   for name in csi-provisioner csi-attacher; do
     supervisor_program "$dir" "$name" >/dev/null || return 1
     http_get "$(<"$dir/$name.port")" /healthz/leader-election | grep -q '^HTTP/1.[01] 200' || return 1
   done
-  supervisor_program "$dir" csi-node-driver-registrar >/dev/null || return 1
-  product_driver_registered
 }
 
+# All of them run, the first two lead, the driver is registered.
+product_sidecars_ready() {
+  local dir="$1"
+  process_check "$dir" driver || die 'the driver ended'
+  product_controllers_ready "$dir" || return 1
+  supervisor_program "$dir" csi-node-driver-registrar >/dev/null || return 1
+  product_driver_registered "$node_name"
+}
+
+# product_driver_registered NODE: the driver is in its CSINode.
 product_driver_registered() {
-  kubectl get csinode "$node_name" -o jsonpath='{.spec.drivers[*].name}' 2>/dev/null | grep -qwF "$product_driver_name"
+  kubectl get csinode "$1" -o jsonpath='{.spec.drivers[*].name}' 2>/dev/null | grep -qwF "$product_driver_name"
 }
 
 product_stop_sidecars() {
-  local name
-  for name in csi-node-driver-registrar csi-attacher csi-provisioner; do
-    process_stop "$1" "$name" TERM 20 || say "$name had to be killed"
+  product_stop_processes "$1" csi-node-driver-registrar csi-attacher csi-provisioner
+}
+
+# product_stop_processes DIR NAME...: in this order.
+product_stop_processes() {
+  local dir="$1" name
+  shift
+  for name; do
+    process_stop "$dir" "$name" TERM 20 || say "$name had to be killed"
   done
 }
 

@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 #
 # The smoke test. First part: csi-provisioner, with nothing but the rights of its own ServiceAccount, makes volumes for claims of both binding
-# modes and takes them away again; the scheduler, the controllers and the API server are the real ones. The second part is in node-smoke.sh.
-# Sourced by scripts/e2e.
+# modes and takes them away again; the scheduler, the controllers and the API server are the real ones. The other parts are in node-smoke.sh and
+# volume-manager-smoke.sh. Sourced by scripts/e2e.
 
 smoke_times=()
 smoke_namespace=''
@@ -17,15 +17,15 @@ smoke_parts=()
 smoke_check_parts() {
   local part
   smoke_parts=("$@")
-  ((${#smoke_parts[@]} > 0)) || smoke_parts=(control-plane node)
+  ((${#smoke_parts[@]} > 0)) || smoke_parts=(control-plane node volume-manager)
   for part in "${smoke_parts[@]}"; do
     case $part in
       control-plane) ;;
-      node)
+      node | volume-manager)
         if [[ -n $session_external ]]; then
-          (($# == 0)) || die "smoke node: $smoke_node_needs"
+          (($# == 0)) || die "smoke $part: $smoke_node_needs"
         else
-          need_root 'smoke: its part on a real node' 'kubelet mounts; "scripts/e2e smoke control-plane" is the part that does not need it'
+          need_root "smoke: its part $part" 'volumes are mounted; "scripts/e2e smoke control-plane" is the part that does not need it'
         fi
         ;;
       *) usage_error "smoke has no part '$part'" ;;
@@ -33,7 +33,7 @@ smoke_check_parts() {
   done
 }
 
-readonly smoke_node_needs='needs kubelet, driver and mounts on a node of its own; run it without --kubeconfig, E2E_KUBECONFIG and KUBECONFIG'
+readonly smoke_node_needs='needs a node of its own, with driver and mounts; run it without --kubeconfig, E2E_KUBECONFIG and KUBECONFIG'
 
 # smoke [PART...]
 smoke() {
@@ -47,15 +47,31 @@ smoke() {
         [[ -z $session_external ]] || continue
         smoke_on_node "$dir"
         ;;
+      volume-manager)
+        [[ -z $session_external ]] || continue
+        smoke_volume_manager "$dir"
+        ;;
     esac
     ran+=("$part")
   done
   smoke_time 'total' "$started"
   smoke_report
   echo "smoke: passed ($(join_by ', ' "${ran[@]}")), nothing is left"
-  if [[ " ${smoke_parts[*]} " == *' node '* && -n $session_external ]]; then
-    echo "smoke: NOT RUN on this cluster: part node, which $smoke_node_needs"
+  if [[ -n $session_external ]] && ((${#ran[@]} < ${#smoke_parts[@]})); then
+    echo "smoke: NOT RUN on this cluster: node and volume-manager; each $smoke_node_needs"
   fi
+}
+
+# Pods on a node without kubelet, first in peace, then with csi-volume-manager killed.
+smoke_volume_manager() {
+  local dir="$1" begun
+  begun="$(now_ms)"
+  product_ensure_stack volume-manager
+  vm_smoke_prepare "$dir"
+  smoke_time 'second node and csi-volume-manager ready' "$begun"
+  vm_smoke "$dir"
+  vm_smoke_killed "$dir"
+  vm_smoke_finish "$dir"
 }
 
 # Pods on a real node, first in peace, then while the sidecars are killed.
