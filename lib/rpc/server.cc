@@ -45,6 +45,9 @@ struct ServerState {
 
 // One call, from the request for it until gRPC has no event left for it. Stream operations are
 // started on the thread named at each function; gRPC allows any.
+// The largest value of grpc::StatusCode, an enumeration of values up to 16, as C++ counts.
+constexpr int kLargestCode = 31;
+
 class ServerCall final : public std::enable_shared_from_this<ServerCall> {
  public:
   explicit ServerCall(std::shared_ptr<ServerState> state) : state_(std::move(state)) {}
@@ -68,7 +71,9 @@ class ServerCall final : public std::enable_shared_from_this<ServerCall> {
     stream_.WriteAndFinish(buffer, grpc::WriteOptions(), grpc::Status::OK,
                            Arm(finished_, &ServerCall::OnFinished));
   }
+  // A code that the library's type cannot hold becomes Unknown.
   void Fail(int grpc_code, const std::string& text) {
+    if (grpc_code < 0 || grpc_code > kLargestCode) grpc_code = grpc::StatusCode::UNKNOWN;
     stream_.Finish(grpc::Status(static_cast<grpc::StatusCode>(grpc_code), text),
                    Arm(finished_, &ServerCall::OnFinished));
   }

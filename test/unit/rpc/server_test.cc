@@ -55,9 +55,9 @@ TEST_F(ServerTest, FailureKeepsCodeAndText) {
 
 TEST_F(ServerTest, CodeOutsideTheClosedSetArrives) {
   Answer([](CreateVolumeRequest, CreateVolumeResponse*) -> async::Task<Status> {
-    co_return RpcStatus(57, "odd");
+    co_return RpcStatus(20, "odd");
   });
-  EXPECT_EQ(ErrorText(Create()), "rpc error: code = Code(57) desc = odd");
+  EXPECT_EQ(ErrorText(Create()), "rpc error: code = Code(20) desc = odd");
 }
 
 TEST_F(ServerTest, FailureOfACallIsPassedOnAsItCame) {
