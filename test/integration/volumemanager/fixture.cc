@@ -63,8 +63,10 @@ void VolumeManagerFixture::SetUpTestSuite() {
   if (!namespace_status.ok()) namespace_status = EnterOwnMountNamespace();
 }
 
-VolumeManagerFixture::VolumeManagerFixture() : paths_(dir_.path() + "/kubelet") {
-  EXPECT_TRUE(namespace_status.ok()) << namespace_status.message();
+VolumeManagerFixture::VolumeManagerFixture() : paths_(dir_.path() + "/kubelet") {}
+
+void VolumeManagerFixture::SetUp() {
+  ASSERT_TRUE(namespace_status.ok()) << namespace_status.message();
 }
 
 VolumeManagerFixture::~VolumeManagerFixture() {
@@ -86,7 +88,6 @@ VolumeManagerFixture::~VolumeManagerFixture() {
 // --- processes -----------------------------------------------------------------------------------
 
 void VolumeManagerFixture::StartWorld() {
-  ASSERT_TRUE(namespace_status.ok());
   api_ = std::make_unique<apiserver::EmbeddedApiServer>(loop_, *random_);
   Status started = api_->Start();
   ASSERT_TRUE(started.ok()) << started.ToString();

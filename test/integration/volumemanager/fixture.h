@@ -30,6 +30,8 @@ class VolumeManagerFixture : public ::testing::Test {
   static constexpr size_t npos = std::string::npos;
 
   static void SetUpTestSuite();
+  // Says why and ends the test where it may not mount.
+  void SetUp() override;
   VolumeManagerFixture();
   ~VolumeManagerFixture() override;
 
