@@ -78,12 +78,12 @@ second_node_driver_ready() {
   [[ -S $(second_node_socket "$1") ]]
 }
 
-# second_node_start_manager DIR: csi-volume-manager with the token and the rights of its ServiceAccount. The delay is shorter than usual: a volume of a
-# pod that vanished unseen would be unmounted after one minute otherwise, now it is 35 s.
+# second_node_start_manager DIR: csi-volume-manager with the token and the rights of its ServiceAccount. With the usual delay the volumes of pods
+# that vanished while it was down would stay mounted for another minute.
 second_node_start_manager() {
   second_node_process_start "$1" csi-volume-manager "$(product_path "${E2E_VOLUME_MANAGER-}" csi-volume-manager)" \
     --kubeconfig "$1/csi-volume-manager.kubeconfig" --root-dir "$(second_node_root "$1")" --hostname-override "$second_node_name" \
-    --force-deleted-pod-unmount-delay 5s -v 5
+    --force-deleted-pod-unmount-delay 0s -v 5
 }
 
 second_node_ready() {
