@@ -178,6 +178,27 @@ TEST_F(RestartTest, AfterARebootRunningPodsAreMountedAgain) {
               UnorderedElementsAre(World::StagingPath(), world_.PublishPath("p1")));
 }
 
+TEST_F(RestartTest, Z11_RunningPodWhoseClaimCannotBeReadKeepsItsVolume) {
+  StartMounted();
+  world_.Kill();
+  world_.api().set_fault_hook([](const apiserver::RequestInfo& request) {
+    apiserver::Fault fault;
+    if (request.user == "manager" && request.resource == "persistentvolumeclaims") fault.code = 403;
+    return fault;
+  });
+  world_.Start();
+  world_.Advance(seconds(120));
+  EXPECT_THAT(world_.fs().Mounts(),
+              UnorderedElementsAre(World::StagingPath(), world_.PublishPath("p1")));
+  EXPECT_THAT(world_.InUse(), ElementsAre(World::Unique()));
+  EXPECT_THAT(world_.Events(), ::testing::Contains(::testing::HasSubstr(
+                                   "FailedMount: Unable to attach or mount volumes: ")));
+  world_.api().set_fault_hook(nullptr);
+  world_.EndPod("p1");
+  world_.Settle();
+  ExpectNothingLeft();
+}
+
 TEST_F(RestartTest, CallInProgressMayFinishWhenTheProcessIsToldToEnd) {
   world_.Start();
   world_.AddVolume("pv1");
