@@ -21,7 +21,8 @@ command -v debootstrap >/dev/null || {
 root=${FRESH_ROOT:-$(mktemp -d /tmp/csi-native-fresh.XXXXXX)}
 mounted=()
 cleanup() {
-  for point in "${mounted[@]}"; do umount -l "$point" 2>/dev/null || true; done
+  local i
+  for ((i = ${#mounted[@]} - 1; i >= 0; i--)); do umount -l "${mounted[i]}" 2>/dev/null || true; done
   [ -n "${FRESH_ROOT:-}" ] || rm -rf --one-file-system "$root"
 }
 trap cleanup EXIT
@@ -39,6 +40,9 @@ if [ ! -e "$root/etc/debian_version" ]; then
     [ -e "$file" ] && cp "$file" "$root/etc/apt/apt.conf.d/"
   done
 fi
+# A machine's "/" is a mount, and the demo makes the mounts below it private.
+mount --bind "$root" "$root"
+mounted=("$root")
 mkdir -p "$root/src"
 git archive HEAD | tar -x -C "$root/src"
 for point in proc sys dev; do
