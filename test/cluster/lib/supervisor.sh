@@ -38,7 +38,12 @@ supervisor_program() {
 }
 
 # supervisor_restarts DIR NAME: how often it has ended so far.
-supervisor_restarts() { grep -c " $2 [0-9]* ended with " "$1/logs/supervisor.log" 2>/dev/null || true; }
+supervisor_restarts() {
+  local count
+  count="$(grep -c " $2 [0-9]* ended with " "$1/logs/supervisor.log" 2>/dev/null)" || true
+  # Before the first end there is no log.
+  printf '%d' "${count:-0}"
+}
 
 # supervisor_moments SEED SECONDS COUNT NAME...: lines "MILLISECONDS NAME" in order of time.
 supervisor_moments() {
