@@ -14,6 +14,9 @@
 namespace csinative::kube {
 namespace {
 
+// Between two warnings that the API server does not answer.
+constexpr Duration kComplaintInterval = std::chrono::minutes(1);
+
 constexpr std::string_view kName = "informer";  // the `reflector` of log lines
 
 // client-go tools/pager, defaultPageSize.
@@ -215,6 +218,11 @@ async::Task<Reflector::State> Reflector::AfterWatchListFailure(Status failure) {
   if (WantsDelay(failure)) {
     log_.V(2).Info("watch-list failed - backing off", "reflector", kName, "type",
                    resource_.TypeText(), "err", failure);
+    // Better than upstream, which says nothing: an address that nobody listens on is seen at once.
+    if (loop_.Now() >= next_complaint_) {
+      next_complaint_ = loop_.Now() + kComplaintInterval;
+      log_.Warningf("cannot watch {}, retrying: {}", resource_.TypeText(), failure.message());
+    }
     const Status slept = co_await async::Sleep(backoff_.Next(loop_.Now()));
     co_return slept.ok() ? State::kWatchList : State::kStopped;
   }

@@ -114,6 +114,7 @@ class Reflector {
   std::unique_ptr<WatchStream> watch_;  // open in kWatch, unless it has to be opened again
   std::string resource_version_;        // last seen; empty: nothing synced yet
   bool version_unavailable_ = false;    // the server does not have resource_version_ any more
+  MonotonicTime next_complaint_{};
   bool initial_list_was_paged_ = false;
   std::optional<MonotonicTime> watch_list_refused_at_;
   std::optional<MonotonicTime> last_activity_;

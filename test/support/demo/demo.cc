@@ -253,6 +253,12 @@ Status Demo::UseContainer() {
     std::getline(file, text);
     if (text != kGreeting) return UnknownError(StrCat("the volume does not hold ", behind));
     narrator_.Row("driver", StrCat("volume of ", claim), "holds the file");
+    std::string read_back;
+    std::ifstream mounted(TargetOf(claim) + "/greeting");
+    std::getline(mounted, read_back);
+    if (read_back != kGreeting) return UnknownError(StrCat("/", claim, " lost what was written"));
+    narrator_.Row("container", StrCat("/", claim, "/greeting"),
+                  StrCat("reads \"", read_back, "\" back"));
   }
   return Status();
 }

@@ -51,7 +51,7 @@ int Main(int argc, char** argv) {
   async::Scope scope(loop);
   Status result;
   int interrupted = 0;
-  loop.OnSignal({SIGINT, SIGTERM}, [&](int signal) {
+  loop.OnSignal({SIGINT, SIGTERM, SIGHUP}, [&](int signal) {
     interrupted = signal;
     scope.Cancel();
   });
@@ -60,7 +60,8 @@ int Main(int argc, char** argv) {
   while (!scope.empty()) loop.Run();
 
   if (interrupted != 0) {
-    std::printf("\ninterrupted: everything was stopped and removed\n");
+    std::printf("\ninterrupted: everything was stopped%s\n",
+                keep ? (", logs are in " + demo.dir()).c_str() : " and removed");
     return 128 + interrupted;
   }
   if (!result.ok()) {
@@ -73,6 +74,7 @@ int Main(int argc, char** argv) {
       "\ndone in %s, nothing left over\n",
       FormatGoDuration(std::chrono::duration_cast<std::chrono::milliseconds>(loop.Now() - start))
           .c_str());
+  if (keep) std::printf("logs are in %s\n", demo.dir().c_str());
   return 0;
 }
 
