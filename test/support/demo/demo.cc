@@ -4,6 +4,7 @@
 #include <rapidjson/document.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <fstream>
@@ -60,7 +61,7 @@ Demo::Demo(async::RealLoop& loop, Random& random, std::string bin_dir)
 
 Demo::~Demo() {
   programs_.clear();
-  UnmountBelow(dir_.path());
+  UnmountAtOrBelow(dir_.path());
 }
 
 Status Demo::StartProgram(std::string name, std::vector<std::string> arguments) {
@@ -75,10 +76,7 @@ Status Demo::StartProgram(std::string name, std::vector<std::string> arguments) 
   return Status();
 }
 
-Status Demo::StartPrograms(apiserver::EmbeddedApiServer* api) {
-  const std::string kubeconfig = dir() + "/kubeconfig";
-  std::ofstream(kubeconfig) << api->Kubeconfig();
-  ::chmod(kubeconfig.c_str(), 0600);
+Status Demo::StartPrograms(const std::string& kubeconfig) {
   const std::string socket = StrCat(root_, "/plugins/", kDriver, "/csi.sock");
   std::error_code error;
   fs::create_directories(fs::path(socket).parent_path(), error);
@@ -151,11 +149,9 @@ std::string Demo::TargetOf(const std::string& claim) const {
 }
 
 bool Demo::IsMounted(const std::string& path) const {
-  std::ifstream table("/proc/self/mountinfo");
-  for (std::string line; std::getline(table, line);) {
-    if (line.find(StrCat(" ", path, " ")) != std::string::npos) return true;
-  }
-  return false;
+  const auto points = MountPointsAtOrBelow(path);
+  // What cannot be told counts as mounted; the limit of the step ends the wait.
+  return !points.ok() || std::find(points->begin(), points->end(), path) != points->end();
 }
 
 size_t Demo::VolumesInDriver() const {
@@ -286,12 +282,10 @@ async::Task<Status> Demo::EndPod() {
 }
 
 Status Demo::CheckNothingIsLeft() {
-  std::ifstream table("/proc/self/mountinfo");
-  for (std::string line; std::getline(table, line);) {
+  CSI_ASSIGN_OR_RETURN(const std::vector<std::string> points, MountPointsAtOrBelow(root_));
+  for (const std::string& point : points) {
     // csi-volume-manager binds kubelet's folder to itself, to share the mounts below it.
-    if (line.find(StrCat(" ", root_, "/")) != std::string::npos) {
-      return UnknownError("a mount is left: " + line);
-    }
+    if (point != root_) return UnknownError("a mount is left: " + point);
   }
   for (const char* folder : {"/pods", "/plugins/kubernetes.io/csi"}) {
     std::error_code error;
@@ -358,8 +352,9 @@ async::Task<Status> Demo::Live(apiserver::EmbeddedApiServer* api) {
   auto made = api->api().CreateObject(
       R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"demo"}})");
   if (!made.ok()) co_return UnknownError("the API server refuses the namespace");
-  const std::string kubeconfig = dir() + "/admin.kubeconfig";
+  const std::string kubeconfig = dir() + "/kubeconfig";
   std::ofstream(kubeconfig) << api->Kubeconfig();
+  ::chmod(kubeconfig.c_str(), 0600);
   kube::ConfigSources sources;
   sources.kubeconfig = kubeconfig;
   auto config = kube::LoadConfig(sources, log::Logger());
@@ -389,7 +384,7 @@ async::Task<Status> Demo::Live(apiserver::EmbeddedApiServer* api) {
   background.Spawn(csi_nodes_->Run());
   Status status = co_await caches_->WaitForSync();
   if (status.ok()) status = co_await csi_nodes_->WaitForSync();
-  if (status.ok()) status = StartPrograms(api);
+  if (status.ok()) status = StartPrograms(kubeconfig);
   if (status.ok()) {
     background.Spawn(binder_->Run());
     background.Spawn(attach_detach_->Run());

@@ -50,7 +50,7 @@ class Demo {
   async::Task<Status> CreateObjects();
   async::Task<Status> RunPod();
   async::Task<Status> EndPod();
-  Status StartPrograms(apiserver::EmbeddedApiServer* api);
+  Status StartPrograms(const std::string& kubeconfig);
   Status StartProgram(std::string name, std::vector<std::string> arguments);
   Status UseContainer();
   Status CheckNothingIsLeft();

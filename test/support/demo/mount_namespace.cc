@@ -8,12 +8,12 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 #include <utility>
-#include <vector>
 
 #include "lib/base/result.h"
 #include "lib/base/strings.h"
+#include "lib/mount/mount_table.h"
 
 namespace csinative::demo {
 namespace {
@@ -53,16 +53,19 @@ Status EnterMountNamespace() {
   return Status();
 }
 
-void UnmountBelow(const std::string& folder) {
-  std::vector<std::string> found;
-  std::ifstream table("/proc/self/mountinfo");
-  for (std::string line; std::getline(table, line);) {
-    std::istringstream fields(line);
-    std::string skipped, target;
-    fields >> skipped >> skipped >> skipped >> skipped >> target;
-    if (target.starts_with(folder + "/")) found.push_back(target);
+Result<std::vector<std::string>> MountPointsAtOrBelow(const std::string& folder) {
+  std::ifstream file("/proc/self/mountinfo");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  CSI_ASSIGN_OR_RETURN(const mount::MountTable table, mount::ParseMountInfo(text));
+  return mount::UnmountOrder(table, folder);
+}
+
+void UnmountAtOrBelow(const std::string& folder) {
+  const auto points = MountPointsAtOrBelow(folder);
+  if (!points.ok()) return;
+  for (const std::string& point : *points) {
+    ::umount2(point.c_str(), MNT_DETACH);
   }
-  for (auto it = found.rbegin(); it != found.rend(); ++it) ::umount2(it->c_str(), MNT_DETACH);
 }
 
 }  // namespace csinative::demo

@@ -5,8 +5,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "lib/base/status.h"
+#include "lib/base/result.h"
 
 namespace csinative::demo {
 
@@ -14,7 +15,10 @@ namespace csinative::demo {
 // root. The failure says what the machine does not allow.
 Status EnterMountNamespace();
 
-// Detaches whatever is mounted below the folder.
-void UnmountBelow(const std::string& folder);
+// Where something is mounted at the folder or below it, in the order in which it can be unmounted.
+Result<std::vector<std::string>> MountPointsAtOrBelow(const std::string& folder);
+
+// Detaches all of that.
+void UnmountAtOrBelow(const std::string& folder);
 
 }  // namespace csinative::demo
