@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/volumecontroller/attach_detach.h"
 
-#include <openssl/evp.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "lib/base/strings.h"
+#include "lib/csi/volume_names.h"
 #include "lib/kube/errors.h"
 
 namespace csinative::volumecontroller {
@@ -52,25 +52,6 @@ bool AnyRuns(const google::protobuf::RepeatedPtrField<core::ContainerStatus>& st
 }
 
 }  // namespace
-
-std::string AttachmentName(std::string_view handle, std::string_view driver,
-                           std::string_view node) {
-  const std::string text = StrCat(handle, driver, node);
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int length = 0;
-  ::EVP_Digest(text.data(), text.size(), digest, &length, ::EVP_sha256(), nullptr);
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string name = "csi-";
-  for (unsigned int i = 0; i < length; ++i) {
-    name += kDigits[digest[i] >> 4];
-    name += kDigits[digest[i] & 15];
-  }
-  return name;
-}
-
-std::string UniqueVolumeName(std::string_view driver, std::string_view handle) {
-  return StrCat("kubernetes.io/csi/", driver, "^", handle);
-}
 
 bool IsTerminated(const core::Pod& pod) {
   const std::string& phase = pod.status().phase();
@@ -128,7 +109,8 @@ std::map<std::string, AttachDetach::Wanted> AttachDetach::WantedAttachments() co
         continue;
       }
       const auto& csi = found->spec().persistentvolumesource().csi();
-      std::string name = AttachmentName(csi.volumehandle(), csi.driver(), pod.spec().nodename());
+      std::string name =
+          csi::AttachmentName(csi.volumehandle(), csi.driver(), pod.spec().nodename());
       wanted.emplace(std::move(name), Wanted{*std::move(found), pod.spec().nodename()});
     }
     return true;
@@ -199,7 +181,7 @@ async::Task<Status> AttachDetach::Detach(storage::VolumeAttachment attachment) {
   std::string unique;
   if (volume) {
     const auto& csi = volume->spec().persistentvolumesource().csi();
-    unique = UniqueVolumeName(csi.driver(), csi.volumehandle());
+    unique = csi::UniqueVolumeName(csi.driver(), csi.volumehandle());
   }
   const auto [since, is_new] = unwanted_since_.emplace(name, loop_.Now());
   const auto cached = caches_.nodes.Get(node_name);
@@ -235,7 +217,7 @@ async::Task<Status> AttachDetach::ReportNode(std::string node_name, Report repor
     const auto volume = caches_.volumes.Get(attachment.spec().source().persistentvolumename());
     if (volume) {
       const auto& csi = volume->spec().persistentvolumesource().csi();
-      attached.insert(UniqueVolumeName(csi.driver(), csi.volumehandle()));
+      attached.insert(csi::UniqueVolumeName(csi.driver(), csi.volumehandle()));
     }
     return true;
   });

@@ -16,19 +16,12 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "cmd/volumecontroller/caches.h"
 #include "lib/kube/work_queue.h"
 
 namespace csinative::volumecontroller {
-
-// "csi-" and the SHA-256 of handle, driver and node in hexadecimal (volumecontroller 6.1).
-std::string AttachmentName(std::string_view handle, std::string_view driver, std::string_view node);
-
-// "kubernetes.io/csi/<driver>^<handle>", as in a node's status.
-std::string UniqueVolumeName(std::string_view driver, std::string_view handle);
 
 // Whether the pod has ended as far as its volumes are concerned (volumecontroller 2).
 bool IsTerminated(const core::Pod& pod);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/volumemanager/paths.h"
 
-#include <openssl/evp.h>
-
 #include "lib/base/strings.h"
 #include "lib/mount/file_system.h"
 
@@ -60,24 +58,8 @@ std::string Paths::BlockPublishTarget(std::string_view name, std::string_view ui
   return StrCat(BlockPublishDirectory(name), "/", uid);
 }
 
-std::string Sha256Hex(std::string_view bytes) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned length = 0;
-  ::EVP_Digest(bytes.data(), bytes.size(), digest, &length, ::EVP_sha256(), nullptr);
-  return HexEncode({reinterpret_cast<const char*>(digest), length});
-}
-
-std::string AttachmentName(std::string_view handle, std::string_view driver,
-                           std::string_view node) {
-  return "csi-" + Sha256Hex(StrCat(handle, driver, node));
-}
-
 std::string InlineHandle(std::string_view pod_uid, std::string_view volume) {
   return "csi-" + Sha256Hex(StrCat(pod_uid, volume));
-}
-
-std::string UniqueName(std::string_view driver, std::string_view handle) {
-  return StrCat("kubernetes.io/csi/", driver, "^", handle);
 }
 
 std::string UniqueInlineName(std::string_view pod_uid, std::string_view volume) {

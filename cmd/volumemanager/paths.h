@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "lib/base/result.h"
+#include "lib/csi/volume_names.h"
 
 namespace csinative::volumemanager {
 
@@ -65,16 +66,13 @@ class Paths {
 std::string EscapeName(std::string_view name);
 std::string UnescapeName(std::string_view name);
 
-// Lower-case hexadecimal.
-std::string Sha256Hex(std::string_view bytes);
-
-// "csi-…": the name of the VolumeAttachment.
-std::string AttachmentName(std::string_view handle, std::string_view driver, std::string_view node);
+using csi::AttachmentName;
+using csi::Sha256Hex;
 // Of a volume that a pod describes itself.
 std::string InlineHandle(std::string_view pod_uid, std::string_view volume);
 
 // Names by which a node's volumes are told apart, and under which it reports them.
-std::string UniqueName(std::string_view driver, std::string_view handle);
+using csi::UniqueVolumeName;
 std::string UniqueInlineName(std::string_view pod_uid, std::string_view volume);
 
 // Whether everything of a volume that becomes part of a path can be one.

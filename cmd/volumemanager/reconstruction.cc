@@ -90,7 +90,7 @@ class Scanner {
           failures_.push_back(StrCat(directory, ": vol_data.json describes another volume"));
           continue;
         }
-        Found& found = found_[UniqueName(spec->driver, spec->handle)];
+        Found& found = found_[UniqueVolumeName(spec->driver, spec->handle)];
         if (found.volume.spec.name.empty()) found.volume.spec = *spec;
         found.volume.device_mount_path = paths_.StagingTarget(spec->driver, spec->handle);
       }

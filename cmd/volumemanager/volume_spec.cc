@@ -83,7 +83,7 @@ PodFacts FactsOf(const core::Pod& pod) {
 
 std::string UniqueNameOf(const VolumeSpec& spec, const std::string& pod_uid) {
   return spec.inline_volume() ? UniqueInlineName(pod_uid, spec.name)
-                              : UniqueName(spec.driver, spec.handle);
+                              : UniqueVolumeName(spec.driver, spec.handle);
 }
 
 Result<VolumeSpec> SpecOf(const core::PersistentVolume& volume, bool read_only) {

@@ -7,11 +7,11 @@
 
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/well_known.h"
-#include "cmd/volumecontroller/attach_detach.h"
 #include "lib/async/sleep.h"
 #include "lib/async/timeout.h"
 #include "lib/base/json_string.h"
 #include "lib/base/strings.h"
+#include "lib/csi/volume_names.h"
 #include "lib/kube/errors.h"
 #include "proto/csi/v1/csi.pb.h"
 #include "test/sim/programs.h"
@@ -197,7 +197,7 @@ async::Task<bool> Kubelet::MountAll(std::string key, std::string uid, std::vecto
     const auto& csi = volume->spec().persistentvolumesource().csi();
     Mount mount;
     mount.handle = csi.volumehandle();
-    mount.unique = volumecontroller::UniqueVolumeName(csi.driver(), csi.volumehandle());
+    mount.unique = csi::UniqueVolumeName(csi.driver(), csi.volumehandle());
     mount.staging = StrCat("/plugins/", mount.handle, "/globalmount");
     mount.target = StrCat("/pods/", uid, "/volumes/", volume->metadata().name(), "/mount");
     mount.in_use = true;
@@ -222,8 +222,7 @@ async::Task<bool> Kubelet::MountAll(std::string key, std::string uid, std::vecto
 
     while (!entry.published) {
       if (!IsHere(key, uid)) co_return false;
-      const std::string attachment_name =
-          volumecontroller::AttachmentName(mount.handle, csi.driver(), node_);
+      const std::string attachment_name = csi::AttachmentName(mount.handle, csi.driver(), node_);
       if (view_.reported[node_].count(mount.unique) > 0 &&
           view_.attached.count(attachment_name) > 0) {
         const auto attachment = view_.attachments.Get(attachment_name);
@@ -241,8 +240,7 @@ async::Task<bool> Kubelet::MountAll(std::string key, std::string uid, std::vecto
           ::csi::v1::NodePublishVolumeResponse published;
           status = co_await async::WithTimeout(
               kDriverLimit, channel_->Call("/csi.v1.Node/NodePublishVolume", publish, &published));
-          entry.published = true;
-          if (!status.ok()) entry.published = false;
+          entry.published = status.ok();
         }
       }
       if (!entry.published && !(co_await async::Sleep(kLook)).ok()) co_return false;

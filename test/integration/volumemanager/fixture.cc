@@ -246,8 +246,8 @@ void VolumeManagerFixture::Attach(const std::string& volume, const std::string& 
       Request("PATCH", StrCat("/apis/storage.k8s.io/v1/volumeattachments/", name, "/status"),
               R"({"status":{"attached":true,"attachmentMetadata":{"device":"/dev/sample"}}})"),
       200);
-  attached_.push_back(
-      StrCat(R"({"name":")", volumemanager::UniqueName(kDriver, handle), R"(","devicePath":""})"));
+  attached_.push_back(StrCat(R"({"name":")", volumemanager::UniqueVolumeName(kDriver, handle),
+                             R"(","devicePath":""})"));
   EXPECT_EQ(Request("PATCH", StrCat("/api/v1/nodes/", kNode, "/status"),
                     StrCat(R"({"status":{"volumesAttached":[)", Join(attached_, ","), "]}}")),
             200);

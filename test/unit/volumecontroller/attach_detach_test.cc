@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "lib/base/strings.h"
+#include "lib/csi/volume_names.h"
 #include "test/unit/volumecontroller/world.h"
 
 namespace csinative::volumecontroller {
 namespace {
+
+using csi::AttachmentName;
 
 // Volumecontroller 6.1.
 TEST(AttachmentNameTest, IsTheDigestOfItsParts) {

@@ -49,7 +49,7 @@ TEST(PathsTest, NamesOfAttachments) {
 TEST(PathsTest, NamesOfVolumes) {
   EXPECT_EQ(InlineHandle("7f1c2a54-9f0e-4a53-8f8f-0a2b6f1d3c11", "my-inline"),
             "csi-9e146a1d8f3c73787d0f69ac8942ae344241b719476723737cc54dc94b985a8e");
-  EXPECT_EQ(UniqueName("test.dr.cc", "test-vol"), "kubernetes.io/csi/test.dr.cc^test-vol");
+  EXPECT_EQ(UniqueVolumeName("test.dr.cc", "test-vol"), "kubernetes.io/csi/test.dr.cc^test-vol");
   EXPECT_EQ(UniqueInlineName("uid", "in"), "kubernetes.io/csi/uid-in");
 }
 

@@ -416,6 +416,8 @@ std::string World::StagingPath(const std::string& handle) {
   return StrCat("plugins/kubernetes.io/csi/", kDriver, "/", Sha256Hex(handle), "/globalmount");
 }
 
-std::string World::Unique(const std::string& volume) { return UniqueName(kDriver, "h-" + volume); }
+std::string World::Unique(const std::string& volume) {
+  return UniqueVolumeName(kDriver, "h-" + volume);
+}
 
 }  // namespace csinative::volumemanager
