@@ -9,6 +9,7 @@
 #include "lib/cli/auto_max_procs.h"
 #include "lib/cli/flag_set.h"
 #include "lib/cli/version.h"
+#include "lib/sidecar/command_line.h"
 #include "lib/sidecar/process.h"
 
 namespace csinative::registrar {
@@ -18,10 +19,7 @@ namespace {
 void ReadFlags(sidecar::RealProcess& process, Options& options, cli::AutoMaxProcs& max_procs) {
   cli::FlagSet flags(cli::Grammar::kGo, process.program());
   options.Register(flags, &max_procs);
-  const cli::ParseResult parsed = flags.Parse(process.arguments());
-  if (parsed.outcome == cli::ParseResult::Outcome::kParsed) return;
-  std::fputs(parsed.stderr_text.c_str(), stderr);
-  process.Exit(parsed.exit_code);
+  sidecar::ParseOrExit(process, flags);
 }
 
 void CheckOptions(sidecar::RealProcess& process, const Options& options) {

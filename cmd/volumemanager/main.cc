@@ -10,6 +10,7 @@
 #include "lib/cli/feature_gates.h"
 #include "lib/cli/flag_set.h"
 #include "lib/cli/version.h"
+#include "lib/sidecar/command_line.h"
 #include "lib/sidecar/process.h"
 
 namespace csinative::volumemanager {
@@ -20,10 +21,7 @@ void ReadFlags(sidecar::RealProcess& process, Options& options, cli::FeatureGate
                cli::AutoMaxProcs& max_procs) {
   cli::FlagSet flags(cli::Grammar::kPflag, process.program());
   options.Register(flags, gates, &max_procs);
-  const cli::ParseResult parsed = flags.Parse(process.arguments());
-  if (parsed.outcome == cli::ParseResult::Outcome::kParsed) return;
-  std::fputs(parsed.stderr_text.c_str(), stderr);
-  process.Exit(parsed.exit_code);
+  sidecar::ParseOrExit(process, flags);
 }
 
 void CheckOptions(sidecar::RealProcess& process, const Options& options, cli::FeatureGates& gates) {
