@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/sim/actors.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <utility>
 
 #include "apis/core/v1/maps.h"
@@ -15,22 +13,13 @@
 #include "lib/kube/errors.h"
 #include "proto/csi/v1/csi.pb.h"
 #include "test/sim/programs.h"
+#include "test/support/unlimited_client.h"
 
 namespace csinative::sim {
 namespace {
 
 constexpr Duration kLook = std::chrono::milliseconds(500);
 constexpr Duration kDriverLimit = std::chrono::minutes(2);
-
-std::unique_ptr<kube::Client> MakeClient(async::EventLoop& loop, Random& random,
-                                         kube::ApiTransport& transport) {
-  kube::ClientOptions options;
-  options.user_agent = "actors";
-  options.qps = -1;
-  auto client = kube::Client::Create(loop, random, transport, log::Logger(), options);
-  if (!client.ok()) std::abort();
-  return *std::move(client);
-}
 
 std::string Key(const std::string& name) { return StrCat(kUserNamespace, "/", name); }
 
@@ -49,7 +38,7 @@ View::View(Surroundings& w, apiserver::ApiHandler& api, IncarnationPtr identity)
     : world(w),
       random(w.plan.NewStream()),
       transport(NewApiLink(w, api, std::move(identity), false)),
-      client(MakeClient(w.loop, *random, *transport)),
+      client(testing::NewUnlimitedClient(w.loop, *random, *transport)),
       pods(w.loop, *random, *client, log::Logger()),
       claims(w.loop, *random, *client, log::Logger()),
       volumes(w.loop, *random, *client, log::Logger()),

@@ -10,18 +10,10 @@
 
 #include "lib/base/json_string.h"
 #include "lib/base/strings.h"
+#include "test/support/unlimited_client.h"
 
 namespace csinative::attacher {
 namespace {
-
-std::unique_ptr<kube::Client> NewClient(async::EventLoop& loop, Random& random,
-                                        kube::ApiTransport& transport) {
-  kube::ClientOptions options;
-  options.user_agent = "test";
-  options.qps = -1;
-  auto client = kube::Client::Create(loop, random, transport, log::Logger(), options);
-  return *std::move(client);
-}
 
 std::string JsonList(const std::vector<std::string>& items) {
   std::vector<std::string> quoted;
@@ -81,8 +73,8 @@ async::Task<Status> World::TracedChannel::Call(std::string method,
 }
 
 World::World()
-    : client_(NewClient(loop_, *random_, transport_)),
-      admin_(NewClient(loop_, *random_, admin_transport_)) {
+    : client_(testing::NewUnlimitedClient(loop_, *random_, transport_)),
+      admin_(testing::NewUnlimitedClient(loop_, *random_, admin_transport_)) {
   features.name = kDriver;
   features.publish_unpublish_volume = true;
   features.publish_readonly = true;

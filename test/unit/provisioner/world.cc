@@ -9,24 +9,13 @@
 #include "apis/core/v1/well_known.h"
 #include "lib/base/json_string.h"
 #include "lib/base/strings.h"
+#include "test/support/unlimited_client.h"
 
 namespace csinative::provisioner {
-namespace {
-
-std::unique_ptr<kube::Client> NewClient(async::EventLoop& loop, Random& random,
-                                        kube::ApiTransport& transport) {
-  kube::ClientOptions options;
-  options.user_agent = "test";
-  options.qps = -1;
-  auto client = kube::Client::Create(loop, random, transport, log::Logger(), options);
-  return *std::move(client);
-}
-
-}  // namespace
 
 World::World()
-    : client_(NewClient(loop_, *random_, transport_)),
-      admin_(NewClient(loop_, *random_, admin_transport_)) {
+    : client_(testing::NewUnlimitedClient(loop_, *random_, transport_)),
+      admin_(testing::NewUnlimitedClient(loop_, *random_, admin_transport_)) {
   features.name = kDriver;
   features.controller_service = true;
   features.create_delete_volume = true;

@@ -4,14 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "lib/base/strings.h"
+#include "test/support/unlimited_client.h"
 
 namespace csinative::volumecontroller {
 
-World::World() {
-  kube::ClientOptions options;
-  options.user_agent = "test";
-  options.qps = -1;
-  client_ = *kube::Client::Create(loop_, *random_, transport_, log::Logger(), options);
+World::World() : client_(testing::NewUnlimitedClient(loop_, *random_, transport_)) {
   Add(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"ns"}})");
   for (const char* name : {"sc", "late"}) {
     Add(StrCat(R"({"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":")",

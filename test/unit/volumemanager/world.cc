@@ -11,18 +11,10 @@
 #include "lib/base/strings.h"
 #include "lib/mount/tree.h"
 #include "proto/pluginregistration/v1/api.pb.h"
+#include "test/support/unlimited_client.h"
 
 namespace csinative::volumemanager {
 namespace {
-
-std::unique_ptr<kube::Client> NewClient(async::EventLoop& loop, Random& random,
-                                        kube::ApiTransport& transport) {
-  kube::ClientOptions options;
-  options.user_agent = "test";
-  options.qps = -1;
-  auto client = kube::Client::Create(loop, random, transport, log::Logger(), options);
-  return *std::move(client);
-}
 
 std::string Below(const std::string& path) {
   return path.starts_with(kRoot) ? path.substr(sizeof(kRoot)) : path;
@@ -106,7 +98,7 @@ struct World::Process {
       : loop(world.scheduler_),
         blocking(loop),
         transport(loop, world.api_, "manager"),
-        client(NewClient(loop, *world.random_, transport)),
+        client(testing::NewUnlimitedClient(loop, *world.random_, transport)),
         connector(world),
         manager({.loop = &loop,
                  .random = world.random_.get(),
@@ -130,7 +122,7 @@ struct World::Process {
   async::Scope scope;
 };
 
-World::World() : admin_(NewClient(loop_, *random_, admin_transport_)) {
+World::World() : admin_(testing::NewUnlimitedClient(loop_, *random_, admin_transport_)) {
   config.node = kNode;
   config.root = kRoot;
   SetUpDriver();
