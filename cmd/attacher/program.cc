@@ -55,7 +55,8 @@ bool Program::ConnectToApi() {
     return false;
   }
   api_ = *std::move(api);
-  auto client = api_->NewClient(options_.common.kube_api_qps, options_.common.kube_api_burst);
+  auto client = api_->NewClient(options_.common.kube_api_qps, options_.common.kube_api_burst,
+                                [this] { return CheckMayAct(); });
   if (!client.ok()) return Fail(client.status(), "Failed to create the API client");
   client_ = *std::move(client);
   return true;
@@ -143,13 +144,16 @@ void Program::BuildController() {
   deps.loop = &process_.loop();
   deps.random = &process_.random();
   deps.client = client_.get();
-  deps.channel = channel_.get();
+  leading_channel_.emplace(*channel_, [this] { return CheckMayAct(); });
+  deps.channel = &*leading_channel_;
   deps.registry = &process_.metrics();
   deps.log = process_.log();
   deps.features = features_;
   deps.config = options_.ToConfig(gates_);
   controller_ = std::make_unique<AttachController>(std::move(deps));
 }
+
+Status Program::CheckMayAct() const { return election_ ? election_->CheckMayAct() : Status(); }
 
 async::Task<void> Program::Lead() { co_await controller_->Run(); }
 

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cmd/attacher/controller.h"
 #include "cmd/attacher/options.h"
 #include "lib/async/task.h"
 #include "lib/cli/feature_gates.h"
+#include "lib/csi/guarded_channel.h"
 #include "lib/csi/observed_channel.h"
 #include "lib/kube/client.h"
 #include "lib/sidecar/api_clients.h"
@@ -37,6 +39,7 @@ class Program {
   async::Task<bool> AskDriver();
   bool PrepareElection();
   void BuildController();
+  Status CheckMayAct() const;
   async::Task<void> Lead();
 
   // One error record, exit 1.
@@ -50,6 +53,7 @@ class Program {
   std::unique_ptr<kube::Client> election_client_;
   std::shared_ptr<metrics::CsiOperations> operations_;
   std::unique_ptr<csi::ObservedChannel> channel_;
+  std::optional<csi::GuardedChannel> leading_channel_;
   std::string driver_;
   DriverFeatures features_;
   std::unique_ptr<sidecar::Election> election_;

@@ -53,7 +53,8 @@ async::Task<bool> Program::ConnectToApi() {
   api_ = *std::move(api);
   // Differs: upstream sends events through the same limit, so that they hold up the volumes.
   for (std::unique_ptr<kube::Client>* out : {&client_, &event_client_}) {
-    auto client = api_->NewClient(options_.common.kube_api_qps, options_.common.kube_api_burst);
+    auto client = api_->NewClient(options_.common.kube_api_qps, options_.common.kube_api_burst,
+                                  [this] { return CheckMayAct(); });
     if (!client.ok()) {
       process_.Fatal(StrCat("Failed to create client: ", client.status().message()));
       co_return false;
@@ -166,7 +167,8 @@ void Program::BuildController() {
   deps.random = &process_.random();
   deps.client = client_.get();
   deps.event_client = event_client_.get();
-  deps.channel = channel_.get();
+  leading_channel_.emplace(*channel_, [this] { return CheckMayAct(); });
+  deps.channel = &*leading_channel_;
   deps.registry = &process_.metrics();
   deps.log = process_.log();
   deps.host_name = process_.HostName();
@@ -176,6 +178,8 @@ void Program::BuildController() {
   deps.identity = ProcessIdentity(process_.loop(), process_.random(), features_.name);
   controller_ = std::make_unique<ProvisionController>(std::move(deps));
 }
+
+Status Program::CheckMayAct() const { return election_ ? election_->CheckMayAct() : Status(); }
 
 async::Task<void> Program::Lead() { co_await controller_->Run(); }
 

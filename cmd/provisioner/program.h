@@ -5,12 +5,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cmd/provisioner/controller.h"
 #include "cmd/provisioner/options.h"
 #include "lib/async/task.h"
 #include "lib/cli/feature_gates.h"
+#include "lib/csi/guarded_channel.h"
 #include "lib/csi/observed_channel.h"
 #include "lib/kube/client.h"
 #include "lib/sidecar/api_clients.h"
@@ -37,6 +39,7 @@ class Program {
   bool PrepareElection();
   bool Serve();
   void BuildController();
+  Status CheckMayAct() const;
   async::Task<void> Lead();
 
   sidecar::RealProcess& process_;
@@ -48,6 +51,7 @@ class Program {
   std::unique_ptr<kube::Client> election_client_;
   std::shared_ptr<metrics::CsiOperations> operations_;
   std::unique_ptr<csi::ObservedChannel> channel_;
+  std::optional<csi::GuardedChannel> leading_channel_;
   DriverFeatures features_;
   std::unique_ptr<sidecar::Election> election_;
   std::unique_ptr<sidecar::Diagnostics> server_;

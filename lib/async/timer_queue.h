@@ -30,6 +30,25 @@ class TimerQueue {
     return true;
   }
   bool Pending(EventLoop::TimerId id) const { return when_.contains(id); }
+
+  // A timer outside of the queue; Put restores its place in the order.
+  struct Taken {
+    MonotonicTime when;
+    EventLoop::TimerId id;
+    EventLoop::Step step;
+  };
+  std::optional<Taken> Take(EventLoop::TimerId id) {
+    auto it = when_.find(id);
+    if (it == when_.end()) return std::nullopt;
+    auto node = timers_.extract(Key{it->second, id});
+    when_.erase(it);
+    return Taken{node.key().first, id, std::move(node.mapped())};
+  }
+  void Put(Taken taken) {
+    when_.emplace(taken.id, taken.when);
+    timers_.emplace(Key{taken.when, taken.id}, std::move(taken.step));
+  }
+
   std::optional<MonotonicTime> NextTime() const {
     if (timers_.empty()) return std::nullopt;
     return timers_.begin()->first.first;

@@ -75,8 +75,16 @@ class VirtualLoop final : public EventLoop {
   // the discarding state: a restarted process gets a new loop.
   void Discard();
 
+  // As SIGSTOP and SIGCONT: nothing of this loop runs in between; what was due meanwhile runs
+  // afterwards, in order. Not from a step of this loop.
+  void Suspend();
+  void Resume();
+
  private:
   VirtualScheduler& scheduler_;
+  bool suspended_ = false;
+  std::vector<Step> held_steps_;
+  std::vector<TimerQueue::Taken> held_timers_;
   std::vector<TimerId> timers_;  // pending ids of this loop, unordered, with stale entries
 };
 

@@ -48,7 +48,8 @@ class RestClient final : public Client {
       : encoding_(options.protobuf ? Encoding::kProtobuf : Encoding::kJson),
         accept_(options.accept.empty() ? std::string(AcceptHeader(encoding_))
                                        : std::move(options.accept)),
-        exchanger_(loop, transport, std::move(log), std::move(throttle)) {}
+        exchanger_(loop, transport, std::move(log), std::move(throttle),
+                   std::move(options.before_write)) {}
 
   async::Task<Result<Document>> GetDocument(const ResourceInfo* resource,
                                             ObjectName name) override {

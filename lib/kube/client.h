@@ -12,6 +12,7 @@
 #include <google/protobuf/message.h>
 #include <rapidjson/document.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,6 +63,9 @@ struct ClientOptions {
   int burst = 10;
   bool protobuf = true;  // false: JSON, for servers that know no protobuf
   std::string accept;    // Accept header; empty: by encoding (kube-client 7)
+  // Asked right before each attempt of a write; a failure is the call's answer. For leaders
+  // (LeaderElector::CheckMayAct).
+  std::function<Status()> before_write;
 };
 
 class Client {

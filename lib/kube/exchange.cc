@@ -114,6 +114,7 @@ async::Task<Result<Exchanger::Answer>> Exchanger::Run(ApiRequest request, std::s
 }
 
 async::Task<Result<Exchanger::Answer>> Exchanger::Attempt(ApiRequest request, Mode mode) {
+  if (before_write_ && request.method != "GET") CSI_CO_RETURN_IF_ERROR(before_write_());
   Answer answer;
   if (mode == Mode::kUnary) {
     CSI_CO_ASSIGN_OR_RETURN(answer.response,

@@ -4,6 +4,7 @@
 // the log lines client-go writes (kube-client 10). Internal to lib/kube. Loop only.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,9 +21,14 @@ namespace csinative::kube {
 
 class Exchanger {
  public:
-  // Borrowed: loop and transport outlive it.
-  Exchanger(async::EventLoop& loop, ApiTransport& transport, log::Logger log, Throttle throttle)
-      : loop_(loop), transport_(transport), log_(std::move(log)), throttle_(std::move(throttle)) {}
+  // Borrowed: loop and transport outlive it. `before_write` as in ClientOptions.
+  Exchanger(async::EventLoop& loop, ApiTransport& transport, log::Logger log, Throttle throttle,
+            std::function<Status()> before_write = nullptr)
+      : loop_(loop),
+        transport_(transport),
+        log_(std::move(log)),
+        throttle_(std::move(throttle)),
+        before_write_(std::move(before_write)) {}
 
   // The final answer, of any code. `group` picks the token bucket.
   async::Task<Result<ApiResponse>> Do(ApiRequest request, std::string group);
@@ -53,6 +59,7 @@ class Exchanger {
   ApiTransport& transport_;
   log::Logger log_;
   Throttle throttle_;
+  const std::function<Status()> before_write_;
   // When the last long wait was logged, at V(2) and at V(0).
   std::optional<MonotonicTime> long_wait_logged_[2];
 };

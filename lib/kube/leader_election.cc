@@ -88,6 +88,12 @@ struct LeaderElector::Impl {
     return observed_time && *observed_time + Seconds(observed.lease_duration_seconds) > now;
   }
 
+  // A claim that was sent at `sent` has succeeded.
+  void ObserveClaim(const coordination::Lease& stored, MonotonicTime sent) {
+    claim_sent = sent;
+    Observe(stored);
+  }
+
   void Observe(const coordination::Lease& seen) {
     lease = seen;
     observed = RecordOf(seen);
@@ -137,6 +143,7 @@ struct LeaderElector::Impl {
   coordination::Lease lease;  // as the server last returned it
   Record observed;
   std::optional<MonotonicTime> observed_time;  // when this process saw `observed` appear
+  std::optional<MonotonicTime> claim_sent;     // of the newest claim that succeeded
   std::string reported_leader;
 
   bool lost = false;
@@ -151,21 +158,23 @@ async::Task<Status> LeaderElector::Impl::CreateLease() {
   fresh = Claim(std::move(fresh));
   *fresh.mutable_spec()->mutable_acquiretime() = fresh.spec().renewtime();
   fresh.mutable_spec()->set_leasetransitions(0);
+  const MonotonicTime sent = loop.Now();
   Result<coordination::Lease> created = co_await client.Create(std::move(fresh));
   if (!created.ok()) {
     log.Error(created.status(), "Error initially creating lease lock");
     co_return created.status();
   }
-  Observe(*created);
+  ObserveClaim(*created, sent);
   co_return Status();
 }
 
 // One attempt, step by step as kube-client 16.4.
 async::Task<Status> LeaderElector::Impl::TryAcquireOrRenew() {
   if (IsLeader() && LeaseValid(loop.Now())) {
+    const MonotonicTime sent = loop.Now();
     Result<coordination::Lease> renewed = co_await client.Update(Claim(lease));
     if (renewed.ok()) {
-      Observe(*renewed);
+      ObserveClaim(*renewed, sent);
       co_return Status();
     }
     log.V(2).Info("Failed to update lease optimistically, falling back to slow path", "err",
@@ -197,12 +206,13 @@ async::Task<Status> LeaderElector::Impl::TryAcquireOrRenew() {
     *claim.mutable_spec()->mutable_acquiretime() = claim.spec().renewtime();
     claim.mutable_spec()->set_leasetransitions(lease.spec().leasetransitions() + 1);
   }
+  const MonotonicTime sent = loop.Now();
   Result<coordination::Lease> updated = co_await client.Update(std::move(claim));
   if (!updated.ok()) {
     log.Error(updated.status(), "Failed to update lease");
     co_return updated.status();
   }
-  Observe(*updated);
+  ObserveClaim(*updated, sent);
   co_return Status();
 }
 
@@ -322,6 +332,14 @@ async::Task<void> LeaderElector::Run() {
 }
 
 bool LeaderElector::is_leader() const { return impl_->IsLeader(); }
+
+Status LeaderElector::CheckMayAct() const {
+  const Impl& self = *impl_;
+  if (!self.claim_sent || self.loop.Now() < *self.claim_sent + self.config.lease_duration) {
+    return Status();
+  }
+  return UnavailableError("the leader lease has run out: another process may be leading");
+}
 
 Status LeaderElector::CheckHealth(Duration slack) const {
   const Impl& self = *impl_;

@@ -60,6 +60,10 @@ class LeaderElector {
   async::Task<void> Run();
 
   bool is_leader() const;
+  // Ok unless this process has led and its Lease, counted from the moment the newest renewal was
+  // sent, has run out: from then on somebody else may lead. A process that was stopped for a while
+  // goes on in the middle of its work, so this is asked before everything a leader does.
+  Status CheckMayAct() const;
   // Ok, or the failure for /healthz/leader-election: leading by own record, but not renewed for
   // longer than the lease duration plus `slack`.
   Status CheckHealth(Duration slack) const;

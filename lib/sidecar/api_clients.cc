@@ -17,12 +17,14 @@ std::string UserAgent(const Process& process) {
   return process.program_name() + "/v0.0.0 (linux/" + kArch + ") kubernetes/$Format";
 }
 
-Result<std::unique_ptr<kube::Client>> ApiClients::NewClient(double qps, int64_t burst) {
+Result<std::unique_ptr<kube::Client>> ApiClients::NewClient(double qps, int64_t burst,
+                                                           std::function<Status()> before_write) {
   kube::ClientOptions options;
   options.user_agent = UserAgent(process_);
   options.qps = static_cast<float>(qps);
   options.burst = static_cast<int>(std::min<int64_t>(
       std::max<int64_t>(burst, std::numeric_limits<int>::min()), std::numeric_limits<int>::max()));
+  options.before_write = std::move(before_write);
   return kube::Client::Create(process_.loop(), process_.random(), *transport_, process_.log(),
                               std::move(options));
 }

@@ -4,6 +4,7 @@
 // its own rate limit for each purpose (common 6). Loop only.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,8 +26,9 @@ class ApiClients {
   ApiClients(Process& process, std::unique_ptr<kube::ApiTransport> transport)
       : process_(process), transport_(std::move(transport)) {}
 
-  // A client with a token bucket of its own.
-  Result<std::unique_ptr<kube::Client>> NewClient(double qps, int64_t burst);
+  // A client with a token bucket of its own. `before_write` as in kube::ClientOptions.
+  Result<std::unique_ptr<kube::Client>> NewClient(double qps, int64_t burst,
+                                                  std::function<Status()> before_write = nullptr);
   kube::ApiTransport& transport() { return *transport_; }
 
  private:

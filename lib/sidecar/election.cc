@@ -91,6 +91,8 @@ async::Task<void> Election::Run(std::function<async::Task<void>()> lead) {
   co_await sending.Close();
 }
 
+Status Election::CheckMayAct() const { return elector_ ? elector_->CheckMayAct() : Status(); }
+
 Status Election::Health() const {
   return elector_ ? elector_->CheckHealth(kHealthSlack) : Status();
 }

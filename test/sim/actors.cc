@@ -107,6 +107,11 @@ async::Task<void> Scheduler::Run() {
   }
 }
 
+void Scheduler::set_usable(const std::string& node, bool usable) {
+  std::erase(nodes_, node);
+  if (usable) nodes_.push_back(node);
+}
+
 async::Task<void> Scheduler::Place(std::string key, PodInfo pod) {
   const std::string pod_name = kube::ObjectName::FromKey(key).name;
   std::string node = nodes_[view_.world.plan.Below(nodes_.size())];
@@ -139,7 +144,7 @@ async::Task<void> Scheduler::Place(std::string key, PodInfo pod) {
 }
 
 Kubelet::Kubelet(View& view, Driver& driver, std::string node)
-    : view_(view), node_(std::move(node)), pods_(view.world.loop) {
+    : view_(view), node_(std::move(node)), pods_(std::make_unique<async::Scope>(view.world.loop)) {
   auto identity = std::make_shared<Incarnation>(view.world.scheduler, StrCat("kubelet-", node_));
   channel_ = NewDriverLink(view.world, driver, std::move(identity), node_);
 }
@@ -147,14 +152,52 @@ Kubelet::Kubelet(View& view, Driver& driver, std::string node)
 async::Task<void> Kubelet::Run() {
   while ((co_await async::Sleep(kLook)).ok()) {
     std::vector<std::pair<std::string, std::string>> found;
+    if (lost_) continue;
     for (const auto& [key, pod] : view_.pod_infos) {
       if (pod.node == node_) found.emplace_back(key, pod.uid);
     }
     for (auto& [key, uid] : found) {
-      if (serving_.insert(uid).second) pods_.Spawn(Serve(key, uid));
+      if (serving_.insert(uid).second) pods_->Spawn(Serve(key, uid));
     }
   }
-  co_await pods_.Close();
+  co_await pods_->Close();
+}
+
+void Kubelet::Lose() {
+  lost_ = true;
+  pods_->Cancel();
+  ended_.push_back(std::move(pods_));
+  pods_ = std::make_unique<async::Scope>(view_.world.loop);
+}
+
+void Kubelet::Return() {
+  std::erase_if(ended_, [](const auto& scope) { return scope->size() == 0; });
+  serving_.clear();
+  in_use_.clear();
+  lost_ = false;
+  pods_->Spawn(ReportInUse());
+}
+
+void PodCollector::set_lost(const std::string& node, bool lost) {
+  if (lost) {
+    lost_.insert(node);
+  } else {
+    lost_.erase(node);
+  }
+}
+
+async::Task<void> PodCollector::Run() {
+  while ((co_await async::Sleep(std::chrono::seconds(20))).ok()) {
+    std::vector<std::string> stranded;
+    for (const auto& [key, pod] : view_.pod_infos) {
+      if (lost_.count(pod.node) > 0) stranded.push_back(key);
+    }
+    for (const std::string& key : stranded) {
+      kube::DeleteOptions now;
+      now.grace_period_seconds = 0;
+      (void)co_await view_.client->Delete<core::Pod>(kube::ObjectName::FromKey(key), now);
+    }
+  }
 }
 
 bool Kubelet::IsHere(const std::string& key, const std::string& uid) const {
@@ -284,12 +327,14 @@ async::Task<void> Kubelet::Serve(std::string key, std::string uid) {
   while (IsHere(key, uid)) {
     if (!(co_await async::Sleep(kLook)).ok()) co_return;
   }
+  if (!(co_await async::CancellationStatus()).ok()) co_return;
   (void)co_await view_.client->Patch<core::Pod>(
       kube::ObjectName(name), kube::PatchType::kMerge,
       R"({"status":{"containerStatuses":[{"name":"c","image":"i","imageID":"","ready":false,)"
       R"("restartCount":0,"state":{"terminated":{"exitCode":0}}}]}})",
       "status");
   co_await UnmountAll(&mounts);
+  if (!(co_await async::CancellationStatus()).ok()) co_return;
   kube::DeleteOptions now;
   now.uid = uid;
   now.grace_period_seconds = 0;
@@ -345,6 +390,14 @@ async::Task<void> Users::OneSet(int number, MonotonicTime until) {
           plan.Between(std::chrono::milliseconds(100), std::chrono::minutes(4)));
     }
     (void)co_await view_.client->Delete<core::Pod>({kUserNamespace, name});
+    // An administrator who deletes the volume that is in use.
+    if (i + 1 == pods && plan.Below(8) == 0) {
+      const auto bound = view_.claims.Get(Key(name));
+      if (bound && !bound->spec().volumename().empty()) {
+        (void)co_await view_.client->Delete<core::PersistentVolume>(
+            {"", bound->spec().volumename()});
+      }
+    }
     if (i + 1 == pods && plan.Below(2) == 0) {
       // The claim goes while the pod still does.
       (void)co_await view_.client->Delete<core::PersistentVolumeClaim>({kUserNamespace, name});

@@ -59,11 +59,13 @@ class Scheduler {
  public:
   Scheduler(View& view, std::vector<std::string> nodes);
   async::Task<void> Run();
+  // Whether new pods may go there.
+  void set_usable(const std::string& node, bool usable);
 
  private:
   async::Task<void> Place(std::string key, PodInfo pod);
   View& view_;
-  const std::vector<std::string> nodes_;
+  std::vector<std::string> nodes_;  // usable ones
 };
 
 // Mounts the volumes of the pods of one node and takes them away: the order of kubelet without its
@@ -73,6 +75,10 @@ class Kubelet {
   Kubelet(View& view, Driver& driver, std::string node);
   async::Task<void> Run();
   const std::string& node() const { return node_; }
+  // The node loses power: everything that goes on there ends where it is. It comes back with
+  // nothing mounted.
+  void Lose();
+  void Return();
 
  private:
   struct Mount {
@@ -88,10 +94,24 @@ class Kubelet {
   View& view_;
   std::unique_ptr<rpc::Channel> channel_;
   const std::string node_;
-  async::Scope pods_;
-  std::set<std::string> serving_;      // pod uids
-  std::map<std::string, int> in_use_;  // unique volume name: pods
+  bool lost_ = false;
+  std::unique_ptr<async::Scope> pods_;
+  std::vector<std::unique_ptr<async::Scope>> ended_;  // of earlier boots
+  std::set<std::string> serving_;                     // pod uids
+  std::map<std::string, int> in_use_;                 // unique volume name: pods
   async::Semaphore reporting_{1};
+};
+
+// Removes the pods of lost nodes by force, as an administrator would.
+class PodCollector {
+ public:
+  explicit PodCollector(View& view) : view_(view) {}
+  async::Task<void> Run();
+  void set_lost(const std::string& node, bool lost);
+
+ private:
+  View& view_;
+  std::set<std::string> lost_;
 };
 
 // Creates and deletes claims and pods, at random, until told to finish.

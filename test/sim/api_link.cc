@@ -143,6 +143,11 @@ class ApiLink final : public kube::ApiTransport {
         token_(testing::TokenFor(api, process_->name)) {}
 
   async::Task<Result<ApiResponse>> Do(ApiRequest request) override {
+    if (faulty_) world_.conduct.OnRequest(*process_, request);
+    if (CutOff()) {
+      CSI_CO_RETURN_IF_ERROR(co_await async::Sleep(kUsual));
+      co_return Refused();
+    }
     co_return co_await async::FromCallback<Result<ApiResponse>>(
         [this, &request](async::Completer<Result<ApiResponse>> done) {
           world_.scope.Spawn(
@@ -151,7 +156,8 @@ class ApiLink final : public kube::ApiTransport {
   }
 
   async::Task<Result<std::unique_ptr<kube::ApiStream>>> Stream(ApiRequest request) override {
-    if (Strikes(world_.plan.rates().api_refused)) co_return Refused();
+    if (faulty_) world_.conduct.OnRequest(*process_, request);
+    if (CutOff() || Strikes(world_.plan.rates().api_refused)) co_return Refused();
     auto state = std::make_shared<StreamState>(process_);
     process_->streams.remove_if([](const auto& weak) { return weak.expired(); });
     process_->streams.push_back(state->cancel);
@@ -172,6 +178,7 @@ class ApiLink final : public kube::ApiTransport {
   std::string base_url() const override { return "https://sim"; }
 
  private:
+  bool CutOff() const { return world_.loop.Now() < process_->cut_off_until; }
   bool Strikes(double chance) { return faulty_ && world_.plan.Strikes(chance); }
 
   static async::Task<void> Serve(Surroundings* world, apiserver::ApiHandler* api,

@@ -2,6 +2,7 @@
 #include "test/sim/backend.h"
 
 #include "lib/base/strings.h"
+#include "test/sim/conduct.h"
 
 namespace csinative::sim {
 namespace {
@@ -11,6 +12,8 @@ using ::google::protobuf::Message;
 constexpr int kInvalidArgument = 3;
 constexpr int kNotFound = 5;
 constexpr int kUnimplemented = 12;
+constexpr int kUnavailable = 14;
+constexpr int kUnauthenticated = 16;
 
 std::string IdOf(const std::string& name) { return StrCat("vol-", name); }
 
@@ -26,10 +29,17 @@ bool IsSingleNode(const ::csi::v1::VolumeCapability& capability) {
   }
 }
 
+bool HasSecret(const ::google::protobuf::Map<std::string, std::string>& secrets) {
+  const auto found = secrets.find(kSecretKey);
+  return found != secrets.end() && found->second == kSecretMarker;
+}
+
 // What must be the same when a name is asked for again.
 std::string Fixed(::csi::v1::CreateVolumeRequest request) {
   request.clear_accessibility_requirements();
   request.clear_secrets();
+  // The access mode says what the driver could when it was asked: an upgrade changes it.
+  for (auto& capability : *request.mutable_volume_capabilities()) capability.clear_access_mode();
   return request.ShortDebugString();
 }
 
@@ -48,11 +58,19 @@ Status Backend::Broken(const std::string& what) {
   return RpcStatus(kInvalidArgument, what);
 }
 
+void Backend::LoseNode(const std::string& node) {
+  lost_.insert(node);
+  ++boots_[node];
+  for (auto& [id, volume] : volumes_) volume.on_node.erase(node);
+}
+
 Status Backend::Perform(const std::string& method, const std::string& node_id,
                         const Message& request, Message* response) {
   const std::string name = method.substr(method.rfind('/') + 1);
   Status status;
-  if (name == "CreateVolume") {
+  if (IsLost(node_id)) {
+    status = RpcStatus(kUnavailable, "the node is down");
+  } else if (name == "CreateVolume") {
     status = Create(static_cast<const CreateRequest&>(request),
                     static_cast<::csi::v1::CreateVolumeResponse*>(response));
   } else if (name == "DeleteVolume") {
@@ -82,6 +100,7 @@ Status Backend::Perform(const std::string& method, const std::string& node_id,
 Status Backend::Create(const CreateRequest& request, ::csi::v1::CreateVolumeResponse* response) {
   if (request.name().empty()) return Broken("CreateVolume without a name");
   if (request.volume_capabilities().empty()) return Broken("CreateVolume without capabilities");
+  if (!HasSecret(request.secrets())) return Broken("CreateVolume without its secret");
   const std::string id = IdOf(request.name());
   const std::string fixed = Fixed(request);
   const auto [it, is_new] = volumes_.try_emplace(id);
@@ -102,6 +121,8 @@ Status Backend::Create(const CreateRequest& request, ::csi::v1::CreateVolumeResp
 
 Status Backend::Delete(const ::csi::v1::DeleteVolumeRequest& request) {
   if (request.volume_id().empty()) return Broken("DeleteVolume without an id");
+  // csi-provisioner tries without a secret that it cannot read (provisioner 13): drivers refuse.
+  if (!HasSecret(request.secrets())) return RpcStatus(kUnauthenticated, "no secret");
   const auto found = volumes_.find(request.volume_id());
   if (found == volumes_.end()) return Status();
   if (!found->second.attached.empty() || !found->second.on_node.empty()) {
@@ -120,6 +141,7 @@ Status Backend::Attach(const ::csi::v1::ControllerPublishVolumeRequest& request,
       !request.has_volume_capability()) {
     return Broken("ControllerPublishVolume with a field missing");
   }
+  if (!HasSecret(request.secrets())) return Broken("ControllerPublishVolume without its secret");
   const auto found = volumes_.find(request.volume_id());
   if (found == volumes_.end()) return RpcStatus(kNotFound, "no such volume");
   Volume& volume = found->second;
@@ -137,6 +159,7 @@ Status Backend::Attach(const ::csi::v1::ControllerPublishVolumeRequest& request,
 
 Status Backend::Detach(const ::csi::v1::ControllerUnpublishVolumeRequest& request) {
   if (request.volume_id().empty()) return Broken("ControllerUnpublishVolume without an id");
+  if (!HasSecret(request.secrets())) return Broken("ControllerUnpublishVolume without its secret");
   const auto found = volumes_.find(request.volume_id());
   if (found == volumes_.end()) return Status();
   Volume& volume = found->second;

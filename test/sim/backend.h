@@ -4,7 +4,7 @@
 // and published. Answers CSI calls at once, and checks that each request obeys the CSI
 // specification and the order of a volume's life. One thread.
 //
-// Does not model: capacity, topology, snapshots, secrets.
+// Does not model: capacity, topology, snapshots.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -49,6 +49,17 @@ class Backend {
   Status Perform(const std::string& method, const std::string& node_id,
                  const google::protobuf::Message& request, google::protobuf::Message* response);
 
+  // The node loses power: what was mounted there is gone, and its calls fail until it is back. The
+  // storage knows that it is fenced, so volumes may be taken away from it.
+  void LoseNode(const std::string& node);
+  void ReturnNode(const std::string& node) { lost_.erase(node); }
+  bool IsLost(const std::string& node) const { return lost_.count(node) > 0; }
+  // Counts the losses of a node.
+  uint64_t boot(const std::string& node) const {
+    const auto found = boots_.find(node);
+    return found == boots_.end() ? 0 : found->second;
+  }
+
   const std::map<std::string, Volume>& volumes() const { return volumes_; }
   // The administrator removes what a Retain policy left.
   void Remove(const std::string& id) { volumes_.erase(id); }
@@ -72,6 +83,8 @@ class Backend {
   Trace& trace_;
   std::function<bool(const std::string&)> may_delete_;
   std::map<std::string, Volume> volumes_;
+  std::set<std::string> lost_;             // nodes
+  std::map<std::string, uint64_t> boots_;  // by node
   uint64_t operations_ = 0;
 };
 

@@ -40,6 +40,7 @@ class DriverLink final : public rpc::Channel {
     std::shared_ptr<Message> answer(response->New());
     Status status = context.cancel->reason();
     if (status.ok()) {
+      world_.conduct.OnCall(*process_, method, Backend::SubjectOf(*request));
       status = co_await async::FromCallback<Status>([&](async::Completer<Status> done) {
         world_.scope.Spawn(driver_.Execute(process_, method, node_id_, request, answer,
                                            [done](Status outcome) { done(std::move(outcome)); }));
@@ -70,6 +71,7 @@ async::Task<void> Driver::Execute(IncarnationPtr caller, std::string method, std
   FaultPlan& plan = world_.plan;
   const FaultRates& rates = plan.rates();
   const std::string subject = Backend::SubjectOf(*request);
+  const uint64_t boot = backend_.boot(node_id);
   (void)co_await async::Sleep(
       plan.Between(std::chrono::microseconds(100), std::chrono::milliseconds(2)));
   if (plan.Strikes(rates.driver_error)) {
@@ -99,7 +101,10 @@ async::Task<void> Driver::Execute(IncarnationPtr caller, std::string method, std
   }
   // The effect comes somewhere on the way.
   (void)co_await async::Sleep(time / 2);
-  Status status = backend_.Perform(method, node_id, *request, response.get());
+  // What a node was doing when it died does not happen later.
+  Status status = backend_.boot(node_id) == boot
+                      ? backend_.Perform(method, node_id, *request, response.get())
+                      : RpcStatus(kUnavailable, "the node has died");
   if (status.ok()) world_.after_effect(caller);
   (void)co_await async::Sleep(time / 2);
   busy_.erase(subject);

@@ -16,6 +16,7 @@
 #include "lib/kube/transport.h"
 #include "lib/rpc/channel.h"
 #include "test/sim/backend.h"
+#include "test/sim/conduct.h"
 #include "test/sim/fault_plan.h"
 #include "test/support/apiserver/api_handler.h"
 
@@ -28,6 +29,10 @@ struct Incarnation {
   const std::string name;
   async::VirtualLoop loop;
   bool alive = true;
+  // For those that act only while they lead: the Lease and what it then names. Empty: for all.
+  std::string lease, identity;
+  // No request gets through before.
+  MonotonicTime cut_off_until{};
   // Streams to end when the process dies.
   std::list<std::weak_ptr<async::CancelSource>> streams;
 };
@@ -40,6 +45,8 @@ struct Surroundings {
   async::Scope& scope;       // on that loop
   FaultPlan& plan;
   Trace& trace;
+  Conduct& conduct;
+  bool watch_logs;
   // Called after an effect of this process became real, before it hears of it.
   std::function<void(const IncarnationPtr&)> after_effect;
   // Called with the name of a process that is about to die.
@@ -60,6 +67,12 @@ class Driver {
                             std::shared_ptr<const google::protobuf::Message> request,
                             std::shared_ptr<google::protobuf::Message> response,
                             std::function<void(Status)> done);
+  // What the driver can, as its newest version says.
+  struct Abilities {
+    bool single_node_multi_writer = false;
+  };
+  const Abilities& abilities() const { return abilities_; }
+  void set_abilities(Abilities abilities) { abilities_ = abilities; }
   // Volumes that a running call is to make.
   const std::set<std::string>& creating() const { return creating_; }
   // Called when a CreateVolume arrives, with its volume.
@@ -70,6 +83,7 @@ class Driver {
  private:
   Surroundings& world_;
   Backend& backend_;
+  Abilities abilities_;
   std::set<std::string> busy_;  // subjects of running calls
   std::set<std::string> creating_;
   std::function<void(const std::string&)> on_create_;

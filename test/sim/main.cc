@@ -22,11 +22,13 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: sim [--seed N | --seeds A..B] [--hours H] [--jobs J] [--trace] [--shrink]\n"
-    "           [--without FAULT,...] [--require-load]\n"
+    "           [--without FAULT,...] [--require-load] [--stop]\n"
     "\n"
-    "Without seeds, H hours are spread over fresh seeds, ten hours each.\n";
+    "Without seeds, H hours are spread over fresh seeds, ten hours each. --stop ends a job with its\n"
+    "first violation.\n";
 constexpr uint64_t kHoursOfFreshSeed = 10;
 constexpr int kShrinkBudget = 200;
+constexpr uint64_t kWatchLogsOfEach = 16;
 
 struct Arguments {
   uint64_t first = 0, last = 0;
@@ -36,6 +38,7 @@ struct Arguments {
   bool trace = false;
   bool shrink = false;
   bool require_load = false;
+  bool stop = false;
   std::set<uint64_t> without;
 };
 
@@ -60,6 +63,10 @@ bool Parse(int argc, char** argv, Arguments* out) {
     }
     if (name == "--require-load") {
       out->require_load = true;
+      continue;
+    }
+    if (name == "--stop") {
+      out->stop = true;
       continue;
     }
     if (i + 1 == argc) return false;
@@ -118,6 +125,7 @@ bool RunSeed(uint64_t seed, const Arguments& arguments, Totals* sum) {
   WorldOptions options;
   options.seed = seed;
   options.disabled_faults = arguments.without;
+  options.watch_logs = seed % kWatchLogsOfEach == 0;
   if (arguments.trace) {
     options.on_line = [](std::string_view line) {
       std::printf("%.*s\n", static_cast<int>(line.size()), line.data());
@@ -150,6 +158,7 @@ Part RunPart(const Arguments& arguments, uint64_t number) {
   for (uint64_t seed = arguments.first + number; seed <= arguments.last; seed += arguments.jobs) {
     if (!RunSeed(seed, arguments, &part.totals)) ++part.failed;
     std::fflush(stdout);
+    if (arguments.stop && part.failed > 0) break;
   }
   return part;
 }
@@ -223,6 +232,8 @@ int Main(int argc, char** argv) {
               hours / seconds * 3600 / static_cast<double>(arguments.jobs));
   std::printf("each hour: %.0f operations, %.0f faults, %.1f crashes\n", operations, faults,
               crashes);
+  std::printf("most by one process in a minute: %d API requests, %d calls for one volume\n",
+              sum.totals.max_requests, sum.totals.max_calls);
   std::printf("%" PRIu64 " volumes of claims deleted while csi-provisioner was dead\n",
               sum.totals.known_leaks);
   if (arguments.require_load && (operations < 200 || faults < 60 || crashes < 5)) {

@@ -7,17 +7,46 @@
 
 namespace csinative::sim {
 
+namespace {
+
+constexpr int kEverything = 10;
+
+class SearchedOutput final : public log::Output {
+ public:
+  SearchedOutput(Conduct& conduct, std::string process)
+      : conduct_(conduct), process_(std::move(process)) {}
+  void Write(std::string_view record) override { conduct_.OnLog(process_, record); }
+
+ private:
+  Conduct& conduct_;
+  const std::string process_;
+};
+
+log::Logger LoggerFor(const Program::Setup& setup) {
+  if (!setup.faulty || !setup.world.watch_logs) return log::Logger();
+  auto output = std::make_shared<SearchedOutput>(setup.world.conduct, setup.incarnation->name);
+  auto backend = std::make_shared<log::Backend>(
+      std::move(output), log::Backend::Options{.clock = &setup.world.loop, .pid = 1});
+  backend->SetVerbosity(kEverything);
+  return log::Logger(std::move(backend));
+}
+
+}  // namespace
+
 Program::Program(Setup setup)
     : setup_(std::move(setup)),
       random_(setup_.world.plan.NewStream()),
-      transport_(NewApiLink(setup_.world, setup_.api, setup_.incarnation, setup_.faulty)) {}
+      transport_(NewApiLink(setup_.world, setup_.api, setup_.incarnation, setup_.faulty)),
+      log_(LoggerFor(setup_)) {}
 
-std::unique_ptr<kube::Client> Program::NewClient(float qps, int burst) {
+std::unique_ptr<kube::Client> Program::NewClient(float qps, int burst,
+                                                 std::function<Status()> before_write) {
   kube::ClientOptions options;
   options.user_agent = setup_.incarnation->name;
   options.qps = qps;
   options.burst = burst;
-  auto client = kube::Client::Create(loop(), *random_, *transport_, log::Logger(), options);
+  options.before_write = std::move(before_write);
+  auto client = kube::Client::Create(loop(), *random_, *transport_, log_, std::move(options));
   if (!client.ok()) {
     std::fprintf(stderr, "sim: %s\n", client.status().message().c_str());
     std::abort();
@@ -59,8 +88,30 @@ void SimProcess::Start() {
   scope_->Spawn(Life::Run(program_.get(), exit));
 }
 
+void SimProcess::Pause(Duration pause) {
+  if (!incarnation_) return;
+  world_.trace.Add(name_, "stops");
+  incarnation_->loop.Suspend();
+  resume_ = async::ScopedTimer(world_.loop, world_.loop.Now() + pause, [this] {
+    world_.trace.Add(name_, "goes on");
+    if (incarnation_) incarnation_->loop.Resume();
+  });
+}
+
+void SimProcess::CutOff(Duration duration) {
+  if (!incarnation_) return;
+  world_.trace.Add(name_, "is cut off");
+  incarnation_->cut_off_until = world_.loop.Now() + duration;
+  for (const auto& weak : incarnation_->streams) {
+    if (auto cancel = weak.lock()) {
+      world_.loop.Post([cancel] { cancel->Cancel(UnavailableError("cut off")); });
+    }
+  }
+}
+
 void SimProcess::Discard() {
   if (!incarnation_) return;
+  resume_.Cancel();
   incarnation_->alive = false;
   for (const auto& weak : incarnation_->streams) {
     if (auto cancel = weak.lock()) world_.loop.Post([cancel] { cancel->Cancel(); });

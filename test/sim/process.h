@@ -34,13 +34,19 @@ class Program {
   virtual async::Task<void> Run() = 0;
 
  protected:
-  std::unique_ptr<kube::Client> NewClient(float qps, int burst);
+  std::unique_ptr<kube::Client> NewClient(float qps, int burst,
+                                          std::function<Status()> before_write = nullptr);
+  // Writes nothing unless the world watches logs; then everything, to be searched for secrets.
+  const log::Logger& log() const { return log_; }
   async::VirtualLoop& loop() { return setup_.incarnation->loop; }
 
   Setup setup_;
   std::unique_ptr<Random> random_;
   std::unique_ptr<kube::ApiTransport> transport_;
   metrics::Registry registry_;
+
+ private:
+  log::Logger log_;
 };
 
 class SimProcess {
@@ -56,6 +62,10 @@ class SimProcess {
   void Start();
   // Ends it now, wherever it is; it starts again after `pause`. Not from its own loop.
   void Crash(Duration pause);
+  // Stops it as SIGSTOP does, for a while. Not from its own loop.
+  void Pause(Duration pause);
+  // Breaks its connections to the API server; no request gets through for a while.
+  void CutOff(Duration duration);
   // Ends it for good. Not from its own loop.
   void Stop();
   bool running() const { return incarnation_ != nullptr; }
@@ -73,7 +83,7 @@ class SimProcess {
   IncarnationPtr incarnation_;
   std::unique_ptr<Program> program_;
   std::unique_ptr<async::Scope> scope_;
-  async::ScopedTimer restart_;
+  async::ScopedTimer restart_, resume_;
 };
 
 }  // namespace csinative::sim

@@ -10,6 +10,8 @@
 #include "cmd/volumecontroller/caches.h"
 #include "cmd/volumecontroller/volume_binder.h"
 #include "lib/base/strings.h"
+#include "lib/csi/guarded_channel.h"
+#include "lib/csi/observed_channel.h"
 #include "lib/kube/leader_election.h"
 
 namespace csinative::sim {
@@ -28,17 +30,23 @@ class ElectedProgram : public Program {
     config.lock_name = lock_name_;
     config.lock_namespace = kSystemNamespace;
     config.identity = StrCat(setup_.incarnation->name, "_", random_->Uuid());
+    setup_.incarnation->lease = lock_name_;
+    setup_.incarnation->identity = config.identity;
     kube::LeaderElectionCallbacks callbacks;
     callbacks.on_started_leading = [this] { return Lead(); };
     callbacks.on_stopped_leading = [this] { setup_.exit(); };
-    elector_ =
-        std::make_unique<kube::LeaderElector>(loop(), *random_, *election_client_, log::Logger(),
-                                              std::move(config), std::move(callbacks));
+    elector_ = std::make_unique<kube::LeaderElector>(loop(), *random_, *election_client_, log(),
+                                                     std::move(config), std::move(callbacks));
     co_await elector_->Run();
   }
 
  protected:
   virtual async::Task<void> Lead() = 0;
+
+  // As sidecar::Election and the programs have it.
+  std::function<Status()> MayAct() {
+    return [this] { return elector_ ? elector_->CheckMayAct() : Status(); };
+  }
 
  private:
   const std::string lock_name_;
@@ -50,22 +58,25 @@ class Provisioner final : public ElectedProgram {
  public:
   Provisioner(Setup setup, Driver& driver)
       : ElectedProgram(std::move(setup), StrCat("external-provisioner-", kDriverName)),
-        client_(NewClient(50, 100)),
-        event_client_(NewClient(5, 10)),
-        channel_(NewDriverLink(setup_.world, driver, setup_.incarnation, "")) {
+        client_(NewClient(50, 100, MayAct())),
+        event_client_(NewClient(5, 10, MayAct())),
+        observed_(NewDriverLink(setup_.world, driver, setup_.incarnation, ""), {.log = log()}),
+        channel_(observed_, MayAct()) {
     provisioner::ProvisionController::Deps deps;
     deps.loop = &loop();
     deps.random = random_.get();
     deps.client = client_.get();
     deps.event_client = event_client_.get();
-    deps.channel = channel_.get();
+    deps.channel = &channel_;
     deps.registry = &registry_;
+    deps.log = log();
     deps.host_name = "host";
     deps.names = {kDriverName, ""};
     deps.features.name = kDriverName;
     deps.features.controller_service = true;
     deps.features.create_delete_volume = true;
     deps.features.publish_unpublish_volume = true;
+    deps.features.single_node_multi_writer = driver.abilities().single_node_multi_writer;
     deps.config.default_fs_type = "ext4";
     deps.identity = setup_.incarnation->name;
     controller_.emplace(std::move(deps));
@@ -77,7 +88,8 @@ class Provisioner final : public ElectedProgram {
  private:
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<kube::Client> event_client_;
-  std::unique_ptr<rpc::Channel> channel_;
+  csi::ObservedChannel observed_;
+  csi::GuardedChannel channel_;
   std::optional<provisioner::ProvisionController> controller_;
 };
 
@@ -85,16 +97,19 @@ class Attacher final : public ElectedProgram {
  public:
   Attacher(Setup setup, Driver& driver)
       : ElectedProgram(std::move(setup), StrCat("external-attacher-", kDriverName)),
-        client_(NewClient(50, 100)),
-        channel_(NewDriverLink(setup_.world, driver, setup_.incarnation, "")) {
+        client_(NewClient(50, 100, MayAct())),
+        observed_(NewDriverLink(setup_.world, driver, setup_.incarnation, ""), {.log = log()}),
+        channel_(observed_, MayAct()) {
     attacher::AttachController::Deps deps;
     deps.loop = &loop();
     deps.random = random_.get();
     deps.client = client_.get();
-    deps.channel = channel_.get();
+    deps.channel = &channel_;
     deps.registry = &registry_;
+    deps.log = log();
     deps.features.name = kDriverName;
     deps.features.publish_unpublish_volume = true;
+    deps.features.single_node_multi_writer = driver.abilities().single_node_multi_writer;
     controller_.emplace(std::move(deps));
   }
 
@@ -103,7 +118,8 @@ class Attacher final : public ElectedProgram {
 
  private:
   std::unique_ptr<kube::Client> client_;
-  std::unique_ptr<rpc::Channel> channel_;
+  csi::ObservedChannel observed_;
+  csi::GuardedChannel channel_;
   std::optional<attacher::AttachController> controller_;
 };
 

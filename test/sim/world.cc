@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "lib/base/base64.h"
 #include "lib/base/strings.h"
 #include "test/sim/programs.h"
 
@@ -13,6 +14,8 @@ namespace {
 constexpr Duration kTrouble = std::chrono::minutes(45);
 // Longer than the longest back-off of a controller (5 minutes) and of the client, several times.
 constexpr Duration kQuiet = std::chrono::minutes(15);
+// Of a node: longer than volumes wait for a node before they are taken away by force (6 minutes).
+constexpr Duration kLongestLoss = std::chrono::minutes(12);
 
 std::string NodeName(int i) { return StrCat("node-", i); }
 
@@ -25,12 +28,15 @@ World::World(WorldOptions options)
       trace_(loop_, options_.on_line),
       checker_(trace_),
       api_(loop_, *api_random_),
+      conduct_(checker_, loop_, api_),
       backend_(checker_, trace_),
       surroundings_{scheduler_,
                     loop_,
                     scope_,
                     plan_,
                     trace_,
+                    conduct_,
+                    options_.watch_logs,
                     [this](const IncarnationPtr& process) { AfterEffect(process); },
                     [this](const std::string& name) { NoteUnsaved(name); }},
       driver_(surroundings_, backend_) {
@@ -61,13 +67,24 @@ void World::Prepare() {
   (void)api_.CreateObject(
       StrCat(R"({"apiVersion":"storage.k8s.io/v1","kind":"CSIDriver","metadata":{"name":")",
              kDriverName, R"("},"spec":{"attachRequired":true}})"));
+  (void)api_.CreateObject(
+      StrCat(R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"driver","namespace":")",
+             kSystemNamespace, R"("},"data":{")", kSecretKey, R"(":")", Base64Encode(kSecretMarker),
+             "\"}}"));
+  std::string parameters;
+  for (const char* use : {"provisioner", "controller-publish", "node-stage", "node-publish"}) {
+    parameters += StrCat(parameters.empty() ? "" : ",", R"("csi.storage.k8s.io/)", use,
+                         R"(-secret-name":"driver","csi.storage.k8s.io/)", use,
+                         R"(-secret-namespace":")", kSystemNamespace, "\"");
+  }
   for (const char* binding : {"immediate", "late"}) {
     for (const char* policy : {"delete", "retain"}) {
       (void)api_.CreateObject(StrCat(
           R"({"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":")",
           binding, "-", policy, R"("},"provisioner":")", kDriverName, R"(","reclaimPolicy":")",
           policy == std::string("delete") ? "Delete" : "Retain", R"(","volumeBindingMode":")",
-          binding == std::string("late") ? "WaitForFirstConsumer" : "Immediate", "\"}"));
+          binding == std::string("late") ? "WaitForFirstConsumer" : "Immediate",
+          R"(","parameters":{)", parameters, "}}"));
     }
   }
 
@@ -92,6 +109,8 @@ void World::Prepare() {
   view_->Run(&scope_);
   scheduler_actor_ = std::make_unique<Scheduler>(*view_, nodes);
   scope_.Spawn(scheduler_actor_->Run());
+  pod_collector_ = std::make_unique<PodCollector>(*view_);
+  scope_.Spawn(pod_collector_->Run());
   for (const std::string& node : nodes) {
     kubelets_.push_back(std::make_unique<Kubelet>(*view_, driver_, node));
     scope_.Spawn(kubelets_.back()->Run());
@@ -114,11 +133,77 @@ void World::AfterEffect(const IncarnationPtr& process) {
   }
 }
 
+SimProcess* World::RandomProcess() {
+  SimProcess& process = *processes_[plan_.Below(processes_.size())];
+  return process.running() && plan_.Strikes(1) ? &process : nullptr;
+}
+
 void World::RandomCrash() {
-  SimProcess& victim = *processes_[plan_.Below(processes_.size())];
-  if (!victim.running() || !plan_.active()) return;
+  SimProcess* victim = RandomProcess();
+  if (victim == nullptr) return;
   ++crashes_;
-  Crash(&victim);
+  Crash(victim);
+}
+
+void World::RandomPause() {
+  SimProcess* victim = RandomProcess();
+  if (victim == nullptr) return;
+  victim->Pause(plan_.Between(std::chrono::seconds(1), std::chrono::seconds(60)));
+}
+
+void World::RandomPartition() {
+  SimProcess* victim = RandomProcess();
+  if (victim == nullptr) return;
+  const Duration time = plan_.Between(std::chrono::seconds(1), std::chrono::seconds(60));
+  victim->CutOff(time);
+  // Before it is back, so that its watches are too old.
+  loop_.PostAt(loop_.Now() + time * 9 / 10, [this] { api_.Compact(); });
+}
+
+void World::UpgradeDriver() {
+  const uint64_t first = plan_.Below(2);
+  const bool multi_writer = plan_.Below(2) == 0;
+  const Duration time = plan_.Between(std::chrono::seconds(2), std::chrono::minutes(2));
+  if (!plan_.Strikes(1)) return;
+  trace_.Add("driver",
+             StrCat("is upgraded, single-node multi-writer: ", multi_writer ? "yes" : "no"));
+  driver_.set_abilities({.single_node_multi_writer = multi_writer});
+  // Sidecars exit when their driver goes, and start again when it is back.
+  for (size_t i = 0; i < processes_.size(); ++i) {
+    if (i / 2 == first) processes_[i]->Crash(time);
+  }
+}
+
+void World::LoseNode() {
+  const size_t node = plan_.Below(kubelets_.size());
+  const Duration time = plan_.Between(std::chrono::minutes(1), kLongestLoss);
+  const std::string name = kubelets_[node]->node();
+  if (backend_.IsLost(name) || !plan_.Strikes(1)) return;
+  trace_.Add(name, "loses power");
+  backend_.LoseNode(name);
+  kubelets_[node]->Lose();
+  scheduler_actor_->set_usable(name, false);
+  pod_collector_->set_lost(name, true);
+  scope_.Spawn(SetReady(name, false));
+  loop_.PostAt(loop_.Now() + time, [this, node] { ReturnNode(node); });
+}
+
+void World::ReturnNode(size_t node) {
+  const std::string name = kubelets_[node]->node();
+  trace_.Add(name, "comes back");
+  backend_.ReturnNode(name);
+  kubelets_[node]->Return();
+  scheduler_actor_->set_usable(name, true);
+  pod_collector_->set_lost(name, false);
+  scope_.Spawn(SetReady(name, true));
+}
+
+async::Task<void> World::SetReady(std::string node, bool ready) {
+  (void)co_await view_->client->Patch<core::Node>(
+      {"", node}, kube::PatchType::kStrategic,
+      StrCat(R"({"status":{"conditions":[{"type":"Ready","status":")", ready ? "True" : "Unknown",
+             R"("}]}})"),
+      "status");
 }
 
 void World::Crash(SimProcess* process) {
@@ -137,10 +222,18 @@ void World::NoteUnsaved(const std::string& process) {
   forgotten_.insert(driver_.creating().begin(), driver_.creating().end());
 }
 
-void World::ScheduleCrashes(Duration within) {
-  for (int i = 0; i < options_.crashes_an_hour; ++i) {
-    loop_.PostAt(loop_.Now() + plan_.Between(Duration::zero(), within), [this] { RandomCrash(); });
-  }
+void World::ScheduleTrouble(Duration within) {
+  const auto spread = [&](int count, Duration last, void (World::*event)()) {
+    for (int i = 0; i < count; ++i) {
+      loop_.PostAt(loop_.Now() + plan_.Between(Duration::zero(), last),
+                   [this, event] { (this->*event)(); });
+    }
+  };
+  spread(options_.crashes_an_hour, within, &World::RandomCrash);
+  spread(options_.pauses_an_hour, within, &World::RandomPause);
+  spread(options_.partitions_an_hour, within, &World::RandomPartition);
+  spread(options_.upgrades_an_hour, within, &World::UpgradeDriver);
+  spread(options_.node_losses_an_hour, within - kLongestLoss, &World::LoseNode);
 }
 
 bool World::MayDelete(const std::string& id) {
@@ -158,7 +251,7 @@ bool World::RunHour() {
   plan_.set_active(true);
   const MonotonicTime quiet = loop_.Now() + kTrouble;
   const MonotonicTime end = quiet + kQuiet;
-  ScheduleCrashes(kTrouble);
+  ScheduleTrouble(kTrouble);
   scope_.Spawn(users_->Run(options_.concurrent_sets, quiet));
   while (loop_.Now() < end && checker_.ok()) {
     scheduler_.Advance(std::chrono::seconds(10));
@@ -245,7 +338,8 @@ void World::RemoveRetained() {
 }
 
 Totals World::totals() const {
-  return {backend_.operations(), plan_.injected().size(), crashes_, hours_, known_leaks_};
+  return {backend_.operations(),   plan_.injected().size(), crashes_, hours_, known_leaks_,
+          conduct_.max_requests(), conduct_.max_calls()};
 }
 
 }  // namespace csinative::sim

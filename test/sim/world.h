@@ -4,6 +4,7 @@
 // virtual clock, all decided by a seed. One thread.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,6 +22,11 @@ struct WorldOptions {
   std::set<uint64_t> disabled_faults;
   double crash_after_effect = 0.01;  // chance for each write or driver call
   int crashes_an_hour = 6;           // at random moments, besides
+  int pauses_an_hour = 2;            // a process is stopped for a while and goes on
+  int partitions_an_hour = 2;        // a process loses its API server; history is compacted
+  int upgrades_an_hour = 1;          // of the driver, beside one replica of the sidecars
+  int node_losses_an_hour = 1;
+  bool watch_logs = false;  // at the highest verbosity, for secrets; slow
   int nodes = 3;
   int concurrent_sets = 2;
   std::function<void(std::string_view line)> on_line;
@@ -33,6 +39,8 @@ struct Totals {
   uint64_t crashes = 0;
   uint64_t hours = 0;
   uint64_t known_leaks = 0;  // claims deleted while csi-provisioner was dead: nobody can know
+  // The most that one process did in one minute (conduct.h).
+  int max_requests = 0, max_calls = 0;
 
   Totals& operator+=(const Totals& other) {
     operations += other.operations;
@@ -40,6 +48,8 @@ struct Totals {
     crashes += other.crashes;
     hours += other.hours;
     known_leaks += other.known_leaks;
+    max_requests = std::max(max_requests, other.max_requests);
+    max_calls = std::max(max_calls, other.max_calls);
     return *this;
   }
 };
@@ -56,12 +66,21 @@ class World {
   const Trace& trace() const { return trace_; }
   const FaultPlan& plan() const { return plan_; }
   Totals totals() const;
+  const Conduct& conduct() const { return conduct_; }
 
  private:
   void Prepare();
   void AfterEffect(const IncarnationPtr& process);
-  void ScheduleCrashes(Duration within);
+  void ScheduleTrouble(Duration within);
   void RandomCrash();
+  void RandomPause();
+  void RandomPartition();
+  void UpgradeDriver();
+  void LoseNode();
+  void ReturnNode(size_t node);
+  async::Task<void> SetReady(std::string node, bool ready);
+  // A process under test that runs; null if that one does not just now.
+  SimProcess* RandomProcess();
   void Crash(SimProcess* process);
   void NoteUnsaved(const std::string& process);
   void CheckNow();
@@ -78,6 +97,7 @@ class World {
   Trace trace_;
   Checker checker_;
   apiserver::ApiHandler api_;
+  Conduct conduct_;
   Backend backend_;
   async::Scope scope_{loop_};
   Surroundings surroundings_;
@@ -86,6 +106,7 @@ class World {
   std::unique_ptr<SimProcess> controller_manager_;
   std::unique_ptr<View> view_;
   std::unique_ptr<Scheduler> scheduler_actor_;
+  std::unique_ptr<PodCollector> pod_collector_;
   std::vector<std::unique_ptr<Kubelet>> kubelets_;
   std::unique_ptr<Users> users_;
   // Volumes that a csi-provisioner was making when it died. Its successor makes them too if the

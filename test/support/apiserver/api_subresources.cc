@@ -14,6 +14,26 @@ constexpr char kTokenRequest[] = "k8s.io.api.authentication.v1.TokenRequest";
 constexpr char kTokenReview[] = "k8s.io.api.authentication.v1.TokenReview";
 constexpr char kBinding[] = "k8s.io.api.core.v1.Binding";
 constexpr char kStatus[] = "k8s.io.apimachinery.pkg.apis.meta.v1.Status";
+constexpr char kAuthentication[] = "authentication.k8s.io/v1";
+
+struct Answered {
+  std::string body;
+  std::string content_type;
+};
+
+// A request of the authentication group that was filled in, as its client wants it.
+Answered AsAsked(const http::ServerRequest& request, const char* message, const char* kind,
+                 JsonDocument* document) {
+  SetText(*document, "kind", kind, document->GetAllocator());
+  SetText(*document, "apiVersion", kAuthentication, document->GetAllocator());
+  std::string json = Dump(*document);
+  std::optional<Negotiated> negotiated = NegotiateResponse(request.headers.Get("Accept"), true);
+  if (negotiated && negotiated->encoding == Encoding::kProtobuf) {
+    return {JsonToEnvelope(message, kAuthentication, kind, json),
+            std::string(apis::kProtobufContentType)};
+  }
+  return {std::move(json), "application/json"};
+}
 
 }  // namespace
 
@@ -81,17 +101,8 @@ async::Task<int> ApiHandler::Token(Call* call) {
   SetText(status, "token", issued.token, allocator);
   SetText(status, "expirationTimestamp", apis::FormatRfc3339(apis::ToMoment(issued.expires)),
           allocator);
-  SetText(*document, "kind", "TokenRequest", allocator);
-  SetText(*document, "apiVersion", "authentication.k8s.io/v1", allocator);
-  std::string json = Dump(*document);
-  std::optional<Negotiated> negotiated =
-      NegotiateResponse(call->request.headers.Get("Accept"), true);
-  if (negotiated && negotiated->encoding == Encoding::kProtobuf) {
-    co_return co_await Send(
-        call, 201, JsonToEnvelope(kTokenRequest, "authentication.k8s.io/v1", "TokenRequest", json),
-        std::string(apis::kProtobufContentType));
-  }
-  co_return co_await SendJson(call, 201, std::move(json));
+  Answered answer = AsAsked(call->request, kTokenRequest, "TokenRequest", &*document);
+  co_return co_await Send(call, 201, std::move(answer.body), std::move(answer.content_type));
 }
 
 async::Task<int> ApiHandler::Review(Call* call) {
@@ -122,17 +133,8 @@ async::Task<int> ApiHandler::Review(Call* call) {
     SetText(status, "error", "[invalid bearer token, unknown to this server]", allocator);
   }
   Set(*document, "status", std::move(status), allocator);
-  SetText(*document, "kind", "TokenReview", allocator);
-  SetText(*document, "apiVersion", "authentication.k8s.io/v1", allocator);
-  std::string json = Dump(*document);
-  std::optional<Negotiated> negotiated =
-      NegotiateResponse(call->request.headers.Get("Accept"), true);
-  if (negotiated && negotiated->encoding == Encoding::kProtobuf) {
-    co_return co_await Send(
-        call, 201, JsonToEnvelope(kTokenReview, "authentication.k8s.io/v1", "TokenReview", json),
-        std::string(apis::kProtobufContentType));
-  }
-  co_return co_await SendJson(call, 201, std::move(json));
+  Answered answer = AsAsked(call->request, kTokenReview, "TokenReview", &*document);
+  co_return co_await Send(call, 201, std::move(answer.body), std::move(answer.content_type));
 }
 
 async::Task<int> ApiHandler::Bind(Call* call) {

@@ -54,6 +54,43 @@ TEST(VirtualLoopTest, CancelledTimerDoesNotRun) {
   EXPECT_FALSE(ran);
 }
 
+TEST(VirtualLoopTest, SuspendedLoopCatchesUpInOrder) {
+  VirtualScheduler scheduler;
+  VirtualLoop loop(scheduler);
+  VirtualLoop other(scheduler);
+  std::vector<int> order;
+  const MonotonicTime now = loop.Now();
+  loop.Post([&] { order.push_back(1); });
+  loop.PostAt(now + seconds(2), [&] { order.push_back(4); });
+  loop.PostAt(now + seconds(1), [&] { order.push_back(3); });
+  loop.PostAt(now + seconds(30), [&] { order.push_back(5); });
+  const auto cancelled = loop.PostAt(now + seconds(3), [&] { order.push_back(0); });
+  other.PostAt(now + seconds(5), [&] { order.push_back(100); });
+  loop.Suspend();
+  loop.Post([&] { order.push_back(2); });
+  loop.CancelTimer(cancelled);
+  scheduler.Advance(seconds(10));
+  EXPECT_EQ(order, (std::vector<int>{100}));
+  loop.Resume();
+  scheduler.Settle();
+  EXPECT_EQ(order, (std::vector<int>{100, 1, 2, 3, 4}));
+  scheduler.Advance(seconds(20));
+  EXPECT_EQ(order, (std::vector<int>{100, 1, 2, 3, 4, 5}));
+}
+
+TEST(VirtualLoopTest, SuspendedLoopCanBeDiscarded) {
+  VirtualScheduler scheduler;
+  VirtualLoop loop(scheduler);
+  bool ran = false;
+  loop.Post([&] { ran = true; });
+  loop.PostAt(loop.Now() + seconds(1), [&] { ran = true; });
+  loop.Suspend();
+  loop.Discard();
+  loop.Resume();
+  scheduler.Advance(seconds(2));
+  EXPECT_FALSE(ran);
+}
+
 TEST(VirtualLoopTest, DiscardLeavesOtherLoopsAlone) {
   VirtualScheduler scheduler;
   VirtualLoop dead(scheduler);

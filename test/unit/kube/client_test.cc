@@ -66,6 +66,21 @@ class ClientTest : public ::testing::Test {
   std::unique_ptr<Client> client_;
 };
 
+TEST_F(ClientTest, WriteThatIsNotAllowedIsNotSent) {
+  bool allowed = false;
+  Use({.qps = -1, .before_write = [&allowed] {
+         return allowed ? Status() : UnavailableError("not leading");
+       }});
+  EXPECT_THAT(Run(client_->Create(Volume())).status().message(), HasSubstr("not leading"));
+  EXPECT_THAT(transport_.requests(), SizeIs(0));
+  transport_.Answer(testing::ProtobufAnswer(Volume()));
+  EXPECT_TRUE(GetVolume().ok());
+  allowed = true;
+  transport_.Answer(testing::ProtobufAnswer(Volume()));
+  EXPECT_TRUE(Run(client_->Create(Volume())).ok());
+  EXPECT_THAT(transport_.requests(), SizeIs(2));
+}
+
 TEST_F(ClientTest, GetAsksForProtobufAndDecodesIt) {
   transport_.Answer(testing::ProtobufAnswer(Volume()));
   const Result<core::PersistentVolume> got = GetVolume();

@@ -97,6 +97,36 @@ TEST_F(LeaderElectionTest, RenewsEveryRetryPeriodOnTheFastPath) {
   EXPECT_EQ(a.slow_paths, 0);
 }
 
+TEST_F(LeaderElectionTest, MayActUntilTheLeaseHasRunOut) {
+  Replica a(scheduler_, &server_, "a");
+  EXPECT_TRUE(a.elector->CheckMayAct().ok()) << "before it leads, nothing is forbidden";
+  scheduler_.Advance(seconds(60));
+  EXPECT_TRUE(a.elector->CheckMayAct().ok());
+  a.loop.Suspend();
+  scheduler_.Advance(seconds(9));
+  EXPECT_TRUE(a.elector->CheckMayAct().ok());
+  scheduler_.Advance(seconds(6));
+  EXPECT_FALSE(a.elector->CheckMayAct().ok());
+}
+
+TEST_F(LeaderElectionTest, StoppedLeaderMayNotActOnceAnotherLeads) {
+  Replica a(scheduler_, &server_, "a");
+  scheduler_.Settle();
+  Replica b(scheduler_, &server_, "b");
+  scheduler_.Advance(seconds(60));
+  a.loop.Suspend();
+  for (int i = 0; i < 600 && !b.leading; ++i) {
+    EXPECT_FALSE(b.leading && a.elector->CheckMayAct().ok());
+    scheduler_.Advance(milliseconds(100));
+  }
+  ASSERT_TRUE(b.leading);
+  EXPECT_FALSE(a.elector->CheckMayAct().ok());
+  a.loop.Resume();
+  scheduler_.Advance(seconds(20));
+  EXPECT_EQ(a.stopped, 1);
+  EXPECT_TRUE(b.elector->CheckMayAct().ok());
+}
+
 TEST_F(LeaderElectionTest, StandbyWaitsAWholeLeaseAfterTheLastRenewalItSaw) {
   auto a = std::make_unique<Replica>(scheduler_, &server_, "a");
   scheduler_.Settle();

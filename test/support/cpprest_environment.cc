@@ -7,7 +7,7 @@ namespace csinative::http {
 namespace {
 
 // So that what cpprestsdk still holds when the last test ends is not reported as a leak.
-class CppRestEnvironment : public ::testing::Environment {
+class CppRestEnvironment final : public ::testing::Environment {
  public:
   void TearDown() override { DrainCppRestThread(); }
 };
