@@ -16,6 +16,8 @@ namespace csinative::volumecontroller {
 namespace {
 
 constexpr char kAll[] = "all";
+// How often the original looks at everything (volumecontroller 6); here only after changes.
+constexpr Duration kLoopPeriod = std::chrono::milliseconds(100);
 // How long a volume in use on a node that is not ready stays attached (volumecontroller 6.8).
 constexpr Duration kForceAfter = std::chrono::minutes(6);
 
@@ -70,9 +72,10 @@ AttachDetach::AttachDetach(async::EventLoop& loop, kube::Client& client, Caches&
       queue_(loop, QueueOptions()) {
   // One pass over everything, coalesced: the number of objects is small where this runs.
   const auto watch = [this](auto& informer) {
-    informer.AddHandler({.on_add = [this](const auto&, kube::AddKind) { queue_.Add(kAll); },
-                         .on_update = [this](const auto&, const auto&) { queue_.Add(kAll); },
-                         .on_delete = [this](const auto&) { queue_.Add(kAll); }});
+    const auto soon = [this] { queue_.AddAfter(kAll, kLoopPeriod); };
+    informer.AddHandler({.on_add = [soon](const auto&, kube::AddKind) { soon(); },
+                         .on_update = [soon](const auto&, const auto&) { soon(); },
+                         .on_delete = [soon](const auto&) { soon(); }});
   };
   watch(caches_.claims);
   watch(caches_.volumes);
@@ -183,12 +186,12 @@ async::Task<Status> AttachDetach::Detach(storage::VolumeAttachment attachment) {
     const auto& csi = volume->spec().persistentvolumesource().csi();
     unique = csi::UniqueVolumeName(csi.driver(), csi.volumehandle());
   }
-  const auto [since, is_new] = unwanted_since_.emplace(name, loop_.Now());
+  const auto since = unwanted_since_.emplace(name, loop_.Now()).first;
   const auto cached = caches_.nodes.Get(node_name);
   const bool overdue = loop_.Now() - since->second >= kForceAfter;
   const bool force = overdue && (!cached || !IsReady(*cached));
   if (cached && !unique.empty() && IsInUse(*cached, unique) && !force) {
-    if (is_new) queue_.AddAfter(kAll, kForceAfter);
+    if (!overdue) queue_.AddAfter(kAll, since->second + kForceAfter - loop_.Now());
     co_return Status();
   }
   leaving_.insert(name);

@@ -18,7 +18,7 @@
 namespace csinative::sim {
 namespace {
 
-constexpr Duration kLook = std::chrono::milliseconds(500);
+constexpr Duration kLook = std::chrono::seconds(1);
 constexpr Duration kDriverLimit = std::chrono::minutes(2);
 
 std::string Key(const std::string& name) { return StrCat(kUserNamespace, "/", name); }
@@ -393,9 +393,10 @@ async::Task<void> Users::OneSet(int number, MonotonicTime until) {
     // An administrator who deletes the volume that is in use.
     if (i + 1 == pods && plan.Below(8) == 0) {
       const auto bound = view_.claims.Get(Key(name));
-      if (bound && !bound->spec().volumename().empty()) {
+      const auto volume = view_.volumes.Get(bound ? bound->spec().volumename() : "");
+      if (volume && volume->spec().persistentvolumereclaimpolicy() == "Delete") {
         (void)co_await view_.client->Delete<core::PersistentVolume>(
-            {"", bound->spec().volumename()});
+            {"", volume->metadata().name()});
       }
     }
     if (i + 1 == pods && plan.Below(2) == 0) {
@@ -413,7 +414,7 @@ async::Task<void> Users::Run(int count, MonotonicTime until) {
   FaultPlan& plan = view_.world.plan;
   while (view_.world.loop.Now() < until) {
     if (sets_.size() < static_cast<size_t>(count)) sets_.Spawn(OneSet(next_++, until));
-    if (!(co_await async::Sleep(plan.Between(std::chrono::seconds(1), std::chrono::seconds(20))))
+    if (!(co_await async::Sleep(plan.Between(std::chrono::seconds(15), std::chrono::seconds(110))))
              .ok()) {
       break;
     }

@@ -143,7 +143,7 @@ class ApiLink final : public kube::ApiTransport {
         token_(testing::TokenFor(api, process_->name)) {}
 
   async::Task<Result<ApiResponse>> Do(ApiRequest request) override {
-    if (faulty_) world_.conduct.OnRequest(*process_, request);
+    world_.conduct.OnRequest(*process_, request);
     if (CutOff()) {
       CSI_CO_RETURN_IF_ERROR(co_await async::Sleep(kUsual));
       co_return Refused();
@@ -156,7 +156,7 @@ class ApiLink final : public kube::ApiTransport {
   }
 
   async::Task<Result<std::unique_ptr<kube::ApiStream>>> Stream(ApiRequest request) override {
-    if (faulty_) world_.conduct.OnRequest(*process_, request);
+    world_.conduct.OnRequest(*process_, request);
     if (CutOff() || Strikes(world_.plan.rates().api_refused)) co_return Refused();
     auto state = std::make_shared<StreamState>(process_);
     process_->streams.remove_if([](const auto& weak) { return weak.expired(); });

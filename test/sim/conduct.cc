@@ -34,6 +34,7 @@ void Conduct::CheckLeads(const Incarnation& process, const std::string& what) {
 }
 
 void Conduct::OnRequest(const Incarnation& process, const kube::ApiRequest& request) {
+  if (!process.under_test) return;
   NextMinute();
   const int requests = ++requests_[process.name];
   max_requests_ = std::max(max_requests_, requests);
@@ -52,6 +53,7 @@ void Conduct::OnRequest(const Incarnation& process, const kube::ApiRequest& requ
 
 void Conduct::OnCall(const Incarnation& process, const std::string& method,
                      const std::string& subject) {
+  if (!process.under_test) return;
   NextMinute();
   const int calls = ++calls_[{process.name, method, subject}];
   max_calls_ = std::max(max_calls_, calls);

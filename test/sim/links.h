@@ -29,6 +29,7 @@ struct Incarnation {
   const std::string name;
   async::VirtualLoop loop;
   bool alive = true;
+  bool under_test = false;
   // For those that act only while they lead: the Lease and what it then names. Empty: for all.
   std::string lease, identity;
   // No request gets through before.

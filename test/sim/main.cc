@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs simulated clusters; docs/simulation.md tells how to use it.
+#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,10 +25,12 @@ constexpr char kUsage[] =
     "usage: sim [--seed N | --seeds A..B] [--hours H] [--jobs J] [--trace] [--shrink]\n"
     "           [--without FAULT,...] [--require-load] [--stop]\n"
     "\n"
-    "Without seeds, H hours are spread over fresh seeds, ten hours each. --stop ends a job with its\n"
+    "Without seeds, H hours are spread over fresh seeds, ten hours each. --stop ends a job with "
+    "its\n"
     "first violation.\n";
 constexpr uint64_t kHoursOfFreshSeed = 10;
 constexpr int kShrinkBudget = 200;
+constexpr int kKeepBytes = 32 << 20;
 constexpr uint64_t kWatchLogsOfEach = 16;
 
 struct Arguments {
@@ -214,6 +217,10 @@ int Main(int argc, char** argv) {
   std::printf("seeds %" PRIu64 "..%" PRIu64 ", %" PRIu64 " hours each\n", arguments.first,
               arguments.last, arguments.hours);
   std::fflush(stdout);
+  // Processes die all the time: giving their memory back to the system and fetching it again costs.
+  (void)::mallopt(M_TRIM_THRESHOLD, kKeepBytes);
+  (void)::mallopt(M_TOP_PAD, kKeepBytes);
+  (void)::mallopt(M_MMAP_THRESHOLD, kKeepBytes);
   const auto start = std::chrono::steady_clock::now();
   Part sum;
   if (!RunAll(arguments, &sum)) {

@@ -69,6 +69,7 @@ void SimProcess::Start() {
   restart_.Cancel();
   world_.trace.Add(name_, "starts");
   incarnation_ = std::make_shared<Incarnation>(scheduler_, name_);
+  incarnation_->under_test = faulty_;
   std::weak_ptr<Incarnation> weak = incarnation_;
   const auto exit = [this, weak] {
     // The caller's own frames are on the stack: not now.

@@ -29,6 +29,10 @@ class ElectedProgram : public Program {
     kube::LeaderElectionConfig config;
     config.lock_name = lock_name_;
     config.lock_namespace = kSystemNamespace;
+    // As many clusters set them; most of an hour would be renewals otherwise.
+    config.lease_duration = std::chrono::seconds(60);
+    config.renew_deadline = std::chrono::seconds(40);
+    config.retry_period = std::chrono::seconds(20);
     config.identity = StrCat(setup_.incarnation->name, "_", random_->Uuid());
     setup_.incarnation->lease = lock_name_;
     setup_.incarnation->identity = config.identity;

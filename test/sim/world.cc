@@ -148,13 +148,13 @@ void World::RandomCrash() {
 void World::RandomPause() {
   SimProcess* victim = RandomProcess();
   if (victim == nullptr) return;
-  victim->Pause(plan_.Between(std::chrono::seconds(1), std::chrono::seconds(60)));
+  victim->Pause(plan_.Between(std::chrono::seconds(1), std::chrono::minutes(3)));
 }
 
 void World::RandomPartition() {
   SimProcess* victim = RandomProcess();
   if (victim == nullptr) return;
-  const Duration time = plan_.Between(std::chrono::seconds(1), std::chrono::seconds(60));
+  const Duration time = plan_.Between(std::chrono::seconds(1), std::chrono::minutes(3));
   victim->CutOff(time);
   // Before it is back, so that its watches are too old.
   loop_.PostAt(loop_.Now() + time * 9 / 10, [this] { api_.Compact(); });
@@ -207,7 +207,7 @@ async::Task<void> World::SetReady(std::string node, bool ready) {
 }
 
 void World::Crash(SimProcess* process) {
-  process->Crash(plan_.Between(std::chrono::milliseconds(500), std::chrono::seconds(40)));
+  process->Crash(plan_.Between(std::chrono::milliseconds(500), std::chrono::seconds(60)));
 }
 
 void World::NoteUnsaved(const std::string& process) {
@@ -254,7 +254,7 @@ bool World::RunHour() {
   ScheduleTrouble(kTrouble);
   scope_.Spawn(users_->Run(options_.concurrent_sets, quiet));
   while (loop_.Now() < end && checker_.ok()) {
-    scheduler_.Advance(std::chrono::seconds(10));
+    scheduler_.Advance(std::chrono::seconds(20));
     if (loop_.Now() >= quiet) plan_.set_active(false);
     CheckNow();
   }

@@ -20,11 +20,11 @@ struct WorldOptions {
   uint64_t seed = 1;
   FaultRates rates;
   std::set<uint64_t> disabled_faults;
-  double crash_after_effect = 0.01;  // chance for each write or driver call
-  int crashes_an_hour = 6;           // at random moments, besides
-  int pauses_an_hour = 2;            // a process is stopped for a while and goes on
-  int partitions_an_hour = 2;        // a process loses its API server; history is compacted
-  int upgrades_an_hour = 1;          // of the driver, beside one replica of the sidecars
+  double crash_after_effect = 0.004;  // chance for each write or driver call
+  int crashes_an_hour = 6;            // at random moments, besides
+  int pauses_an_hour = 2;             // a process is stopped for a while and goes on
+  int partitions_an_hour = 2;         // a process loses its API server; history is compacted
+  int upgrades_an_hour = 1;           // of the driver, beside one replica of the sidecars
   int node_losses_an_hour = 1;
   bool watch_logs = false;  // at the highest verbosity, for secrets; slow
   int nodes = 3;
