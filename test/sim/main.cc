@@ -22,13 +22,14 @@ namespace csinative::sim {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: sim [--seed N | --seeds A..B] [--hours H] [--jobs J] [--trace] [--shrink]\n"
-    "           [--without FAULT,...] [--require-load] [--stop]\n"
+    "usage: sim [--seed N | --seeds A..B | --for SECONDS] [--hours H] [--jobs J]\n"
+    "           [--trace] [--shrink] [--without FAULT,...] [--require-load] [--stop]\n"
     "\n"
-    "Without seeds, H hours are spread over fresh seeds, ten hours each. --stop ends a job with "
-    "its\n"
-    "first violation.\n";
+    "Without seeds, H hours are spread over fresh seeds, ten hours each; with --for, fresh seeds\n"
+    "of H hours each (1) are begun until the time is over. --stop ends a job with its first\n"
+    "violation.\n";
 constexpr uint64_t kHoursOfFreshSeed = 10;
+constexpr uint64_t kFreshSeeds = 1'000'000;  // more than any --for can begin
 constexpr int kShrinkBudget = 200;
 constexpr int kKeepBytes = 32 << 20;
 constexpr uint64_t kWatchLogsOfEach = 16;
@@ -36,6 +37,7 @@ constexpr uint64_t kWatchLogsOfEach = 16;
 struct Arguments {
   uint64_t first = 0, last = 0;
   bool seeds_given = false;
+  uint64_t seconds = 0;  // 0: until the last seed
   uint64_t hours = 1;
   uint64_t jobs = 1;
   bool trace = false;
@@ -85,6 +87,8 @@ bool Parse(int argc, char** argv, Arguments* out) {
         return false;
       }
       out->seeds_given = true;
+    } else if (name == "--for") {
+      if (!ParseNumber(value, "", &out->seconds, nullptr) || out->seconds == 0) return false;
     } else if (name == "--hours") {
       if (!ParseNumber(value, "", &out->hours, nullptr)) return false;
     } else if (name == "--jobs") {
@@ -158,7 +162,9 @@ struct Part {
 // Every `jobs`-th seed from `first` + `number` on.
 Part RunPart(const Arguments& arguments, uint64_t number) {
   Part part;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(arguments.seconds);
   for (uint64_t seed = arguments.first + number; seed <= arguments.last; seed += arguments.jobs) {
+    if (arguments.seconds > 0 && std::chrono::steady_clock::now() >= end) break;
     if (!RunSeed(seed, arguments, &part.totals)) ++part.failed;
     std::fflush(stdout);
     if (arguments.stop && part.failed > 0) break;
@@ -207,15 +213,23 @@ int Main(int argc, char** argv) {
     return 2;
   }
   if (!arguments.seeds_given) {
-    const uint64_t count = (arguments.hours + kHoursOfFreshSeed - 1) / kHoursOfFreshSeed;
-    arguments.hours = std::min(arguments.hours, kHoursOfFreshSeed);
+    uint64_t count = kFreshSeeds;
+    if (arguments.seconds == 0) {
+      count = (arguments.hours + kHoursOfFreshSeed - 1) / kHoursOfFreshSeed;
+      arguments.hours = std::min(arguments.hours, kHoursOfFreshSeed);
+    }
     arguments.first =
         static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) /
-        1000000 * 1000;
+        1'000'000 * 1000;
     arguments.last = arguments.first + count - 1;
   }
-  std::printf("seeds %" PRIu64 "..%" PRIu64 ", %" PRIu64 " hours each\n", arguments.first,
-              arguments.last, arguments.hours);
+  if (arguments.seconds > 0) {
+    std::printf("seeds from %" PRIu64 " on, %" PRIu64 " hours each\n", arguments.first,
+                arguments.hours);
+  } else {
+    std::printf("seeds %" PRIu64 "..%" PRIu64 ", %" PRIu64 " hours each\n", arguments.first,
+                arguments.last, arguments.hours);
+  }
   std::fflush(stdout);
   // Processes die all the time: giving their memory back to the system and fetching it again costs.
   (void)::mallopt(M_TRIM_THRESHOLD, kKeepBytes);

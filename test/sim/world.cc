@@ -17,6 +17,9 @@ constexpr Duration kQuiet = std::chrono::minutes(15);
 // Of a node: longer than volumes wait for a node before they are taken away by force (6 minutes).
 constexpr Duration kLongestLoss = std::chrono::minutes(12);
 
+constexpr char kProvisionerFinalizer[] = "external-provisioner.volume.kubernetes.io/finalizer";
+constexpr char kAttacherFinalizer[] = "external-attacher/sim-csi-example";
+
 std::string NodeName(int i) { return StrCat("node-", i); }
 
 }  // namespace
@@ -120,9 +123,17 @@ void World::Prepare() {
 }
 
 void World::AfterEffect(const IncarnationPtr& process) {
-  if (!process->alive || !plan_.Strikes(options_.crash_after_effect)) return;
+  if (!process->alive) return;
+  const bool crash = plan_.Strikes(options_.crash_after_effect);
+  if (!crash && !plan_.Strikes(options_.pause_after_effect)) return;
   for (auto& candidate : processes_) {
     if (!candidate->Is(process)) continue;
+    if (!crash) {
+      loop_.Post([this, target = candidate.get(), process] {
+        if (target->Is(process)) Pause(target);
+      });
+      continue;
+    }
     ++crashes_;
     // Not now: the process's own step may be on the stack.
     loop_.Post([this, target = candidate.get(), process] {
@@ -148,7 +159,11 @@ void World::RandomCrash() {
 void World::RandomPause() {
   SimProcess* victim = RandomProcess();
   if (victim == nullptr) return;
-  victim->Pause(plan_.Between(std::chrono::seconds(1), std::chrono::minutes(3)));
+  Pause(victim);
+}
+
+void World::Pause(SimProcess* process) {
+  process->Pause(plan_.Between(std::chrono::seconds(1), std::chrono::minutes(3)));
 }
 
 void World::RandomPartition() {
@@ -279,6 +294,46 @@ void World::CheckNow() {
         !document["metadata"].HasMember("deletionTimestamp") &&
         document["status"]["phase"].GetString() == std::string("Bound")) {
       checker_.Violation(StrCat("nothing is behind volume ", object->name));
+    }
+  }
+  CheckFinalizers();
+}
+
+void World::CheckFinalizers() {
+  const auto has = [](const apiserver::JsonDocument& document, const char* finalizer) {
+    const auto& metadata = document["metadata"];
+    if (!metadata.HasMember("finalizers")) return false;
+    for (const auto& one : metadata["finalizers"].GetArray()) {
+      if (one.GetString() == std::string_view(finalizer)) return true;
+    }
+    return false;
+  };
+  for (const apiserver::ObjectPtr& object : api_.ListObjects("", "persistentvolumes")) {
+    const auto document = apiserver::ParseDocument(*object);
+    const auto& spec = document["spec"];
+    if (spec["persistentVolumeReclaimPolicy"].GetString() == std::string("Delete") &&
+        backend_.volumes().count(spec["csi"]["volumeHandle"].GetString()) > 0 &&
+        !has(document, kProvisionerFinalizer)) {
+      checker_.Violation(StrCat("nothing keeps volume ", object->name, " until it is deleted"));
+    }
+  }
+  for (const auto& object : api_.ListObjects("storage.k8s.io", "volumeattachments")) {
+    const auto document = apiserver::ParseDocument(*object);
+    if (!document["status"].HasMember("attached") || !document["status"]["attached"].GetBool()) {
+      continue;
+    }
+    // While it is being detached the finalizer goes first, the mark second.
+    if (!document["metadata"].HasMember("deletionTimestamp") &&
+        !has(document, kAttacherFinalizer)) {
+      checker_.Violation(
+          StrCat("nothing keeps attachment ", object->name, " until it is detached"));
+    }
+    const std::string volume = document["spec"]["source"]["persistentVolumeName"].GetString();
+    const apiserver::ObjectPtr of = api_.GetObject("", "persistentvolumes", "", volume);
+    if (!of) {
+      checker_.Violation(StrCat("volume ", volume, " has gone while it is attached"));
+    } else if (!has(apiserver::ParseDocument(*of), kAttacherFinalizer)) {
+      checker_.Violation(StrCat("nothing keeps volume ", volume, " while it is attached"));
     }
   }
 }

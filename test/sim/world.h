@@ -21,10 +21,11 @@ struct WorldOptions {
   FaultRates rates;
   std::set<uint64_t> disabled_faults;
   double crash_after_effect = 0.004;  // chance for each write or driver call
-  int crashes_an_hour = 6;            // at random moments, besides
-  int pauses_an_hour = 2;             // a process is stopped for a while and goes on
-  int partitions_an_hour = 2;         // a process loses its API server; history is compacted
-  int upgrades_an_hour = 1;           // of the driver, beside one replica of the sidecars
+  double pause_after_effect = 0.004;
+  int crashes_an_hour = 6;     // at random moments, besides
+  int pauses_an_hour = 2;      // a process is stopped for a while and goes on
+  int partitions_an_hour = 2;  // a process loses its API server; history is compacted
+  int upgrades_an_hour = 1;    // of the driver, beside one replica of the sidecars
   int node_losses_an_hour = 1;
   bool watch_logs = false;  // at the highest verbosity, for secrets; slow
   int nodes = 3;
@@ -82,8 +83,10 @@ class World {
   // A process under test that runs; null if that one does not just now.
   SimProcess* RandomProcess();
   void Crash(SimProcess* process);
+  void Pause(SimProcess* process);
   void NoteUnsaved(const std::string& process);
   void CheckNow();
+  void CheckFinalizers();
   void CheckNothingLeft();
   void RemoveRetained();
   bool MayDelete(const std::string& id);
