@@ -14,6 +14,8 @@ namespace {
 constexpr Duration kTrouble = std::chrono::minutes(45);
 // Longer than the longest back-off of a controller (5 minutes) and of the client, several times.
 constexpr Duration kQuiet = std::chrono::minutes(15);
+// The longest call of the driver and the longest back-off, twice.
+constexpr Duration kMayBeUnsaved = std::chrono::minutes(15);
 // Of a node: longer than volumes wait for a node before they are taken away by force (6 minutes).
 constexpr Duration kLongestLoss = std::chrono::minutes(12);
 
@@ -43,7 +45,10 @@ World::World(WorldOptions options)
                     [this](const IncarnationPtr& process) { AfterEffect(process); },
                     [this](const std::string& name) { NoteUnsaved(name); }},
       driver_(surroundings_, backend_) {
-  driver_.set_on_create([this](const std::string& id) { forgotten_.erase(id); });
+  driver_.set_on_create([this](const std::string& id) {
+    forgotten_.erase(id);
+    asked_for_[id] = loop_.Now();
+  });
   backend_.set_may_delete([this](const std::string& id) { return MayDelete(id); });
   Prepare();
 }
@@ -231,8 +236,11 @@ void World::NoteUnsaved(const std::string& process) {
   for (const apiserver::ObjectPtr& object : api_.ListObjects("", "persistentvolumes")) {
     saved.insert(apiserver::ParseDocument(*object)["spec"]["csi"]["volumeHandle"].GetString());
   }
+  // One that lives saves its volumes before long.
   for (const auto& [id, volume] : backend_.volumes()) {
-    if (saved.count(id) == 0) forgotten_.insert(id);
+    if (saved.count(id) == 0 && loop_.Now() - asked_for_[id] < kMayBeUnsaved) {
+      forgotten_.insert(id);
+    }
   }
   forgotten_.insert(driver_.creating().begin(), driver_.creating().end());
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -115,6 +116,7 @@ class World {
   // Volumes that a csi-provisioner was making when it died. Its successor makes them too if the
   // claim is still there; the claim's deletion in between leaves nothing that points to them.
   std::set<std::string> forgotten_;
+  std::map<std::string, MonotonicTime> asked_for_;  // volume: the newest CreateVolume
   uint64_t known_leaks_ = 0;
   uint64_t crashes_ = 0;
   uint64_t hours_ = 0;
