@@ -105,6 +105,8 @@ class Attacher final : public ElectedProgram {
         observed_(NewDriverLink(setup_.world, driver, setup_.incarnation, ""), {.log = log()}),
         channel_(observed_, MayAct()) {
     attacher::AttachController::Deps deps;
+    // What only a resync finds is a bug, and would be found late.
+    deps.config.resync = Duration::zero();
     deps.loop = &loop();
     deps.random = random_.get();
     deps.client = client_.get();
