@@ -39,12 +39,7 @@ View::View(Surroundings& w, apiserver::ApiHandler& api, IncarnationPtr identity)
       random(w.plan.NewStream()),
       transport(NewApiLink(w, api, std::move(identity), false)),
       client(testing::NewUnlimitedClient(w.loop, *random, *transport)),
-      pods(w.loop, *random, *client, log::Logger()),
-      claims(w.loop, *random, *client, log::Logger()),
-      volumes(w.loop, *random, *client, log::Logger()),
-      classes(w.loop, *random, *client, log::Logger()),
-      nodes(w.loop, *random, *client, log::Logger()),
-      attachments(w.loop, *random, *client, log::Logger()) {
+      caches(w.loop, *random, *client, log::Logger()) {
   KeepInfos();
 }
 
@@ -80,14 +75,7 @@ void View::KeepInfos() {
        .on_delete = [this](const auto& object) { attached.erase(object.metadata().name()); }});
 }
 
-void View::Run(async::Scope* scope) {
-  scope->Spawn(pods.Run());
-  scope->Spawn(claims.Run());
-  scope->Spawn(volumes.Run());
-  scope->Spawn(classes.Run());
-  scope->Spawn(nodes.Run());
-  scope->Spawn(attachments.Run());
-}
+void View::Run(async::Scope* scope) { caches.Run(scope); }
 
 bool View::synced() const {
   return pods.synced() && claims.synced() && volumes.synced() && classes.synced() &&

@@ -14,6 +14,7 @@
 #include "apis/core/v1/pod.pb.h"
 #include "apis/core/v1/volume.pb.h"
 #include "apis/storage/v1/storage.pb.h"
+#include "cmd/volumecontroller/caches.h"
 #include "lib/async/scope.h"
 #include "lib/kube/client.h"
 #include "lib/kube/informer.h"
@@ -40,12 +41,15 @@ struct View {
   std::unique_ptr<Random> random;
   std::unique_ptr<kube::ApiTransport> transport;
   std::unique_ptr<kube::Client> client;
-  kube::Informer<core::Pod> pods;
-  kube::Informer<core::PersistentVolumeClaim> claims;
-  kube::Informer<core::PersistentVolume> volumes;
-  kube::Informer<storage::StorageClass> classes;
-  kube::Informer<core::Node> nodes;
-  kube::Informer<storage::VolumeAttachment> attachments;
+  // The stand-in for kube-controller-manager looks at the same caches: they are half of the work of
+  // a simulated hour.
+  volumecontroller::Caches caches;
+  kube::Informer<core::Pod>& pods = caches.pods;
+  kube::Informer<core::PersistentVolumeClaim>& claims = caches.claims;
+  kube::Informer<core::PersistentVolume>& volumes = caches.volumes;
+  kube::Informer<storage::StorageClass>& classes = caches.classes;
+  kube::Informer<core::Node>& nodes = caches.nodes;
+  kube::Informer<storage::VolumeAttachment>& attachments = caches.attachments;
   std::map<std::string, PodInfo> pod_infos;               // by key
   std::map<std::string, std::set<std::string>> reported;  // node: volumesAttached
   std::set<std::string> attached;                         // VolumeAttachments that are

@@ -131,17 +131,16 @@ class Attacher final : public ElectedProgram {
 
 class ControllerManager final : public Program {
  public:
-  explicit ControllerManager(Setup setup)
+  ControllerManager(Setup setup, volumecontroller::Caches& caches)
       : Program(std::move(setup)),
         client_(NewClient(-1, 0)),
-        caches_(loop(), *random_, *client_, log::Logger()),
+        caches_(caches),
         binder_(loop(), *client_, caches_),
         attach_detach_(loop(), *client_, caches_, log::Logger()) {}
 
   async::Task<void> Run() override {
     async::TaskContext context = co_await async::CurrentContext();
     async::Scope scope(loop(), context.cancel);
-    caches_.Run(&scope);
     const bool synced = (co_await caches_.WaitForSync()).ok();
     if (synced) {
       scope.Spawn(binder_.Run());
@@ -152,7 +151,7 @@ class ControllerManager final : public Program {
 
  private:
   std::unique_ptr<kube::Client> client_;
-  volumecontroller::Caches caches_;
+  volumecontroller::Caches& caches_;
   volumecontroller::VolumeBinder binder_;
   volumecontroller::AttachDetach attach_detach_;
 };
@@ -165,8 +164,9 @@ std::unique_ptr<Program> NewProvisioner(Program::Setup setup, Driver& driver) {
 std::unique_ptr<Program> NewAttacher(Program::Setup setup, Driver& driver) {
   return std::make_unique<Attacher>(std::move(setup), driver);
 }
-std::unique_ptr<Program> NewControllerManager(Program::Setup setup) {
-  return std::make_unique<ControllerManager>(std::move(setup));
+std::unique_ptr<Program> NewControllerManager(Program::Setup setup,
+                                              volumecontroller::Caches& caches) {
+  return std::make_unique<ControllerManager>(std::move(setup), caches);
 }
 
 }  // namespace csinative::sim

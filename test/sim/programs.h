@@ -4,6 +4,7 @@
 // stand-in for kube-controller-manager. One thread.
 #pragma once
 
+#include "cmd/volumecontroller/caches.h"
 #include "test/sim/process.h"
 
 namespace csinative::sim {
@@ -13,6 +14,8 @@ inline constexpr char kSystemNamespace[] = "kube-system";
 
 std::unique_ptr<Program> NewProvisioner(Program::Setup setup, Driver& driver);
 std::unique_ptr<Program> NewAttacher(Program::Setup setup, Driver& driver);
-std::unique_ptr<Program> NewControllerManager(Program::Setup setup);
+// Borrowed: the caches, which run elsewhere and start after this was made.
+std::unique_ptr<Program> NewControllerManager(Program::Setup setup,
+                                              volumecontroller::Caches& caches);
 
 }  // namespace csinative::sim

@@ -107,13 +107,13 @@ void World::Prepare() {
     add(StrCat("attacher-", replica),
         [this](Program::Setup setup) { return NewAttacher(std::move(setup), driver_); });
   }
-  controller_manager_ = std::make_unique<SimProcess>(
-      "controller-manager", scheduler_, surroundings_, api_, false,
-      [](Program::Setup setup) { return NewControllerManager(std::move(setup)); });
-  controller_manager_->Start();
-
   view_ = std::make_unique<View>(surroundings_, api_,
                                  std::make_shared<Incarnation>(scheduler_, "actors"));
+  controller_manager_ = std::make_unique<SimProcess>(
+      "controller-manager", scheduler_, surroundings_, api_, false, [this](Program::Setup setup) {
+        return NewControllerManager(std::move(setup), view_->caches);
+      });
+  controller_manager_->Start();
   view_->Run(&scope_);
   scheduler_actor_ = std::make_unique<Scheduler>(*view_, nodes);
   scope_.Spawn(scheduler_actor_->Run());

@@ -103,7 +103,11 @@ Outcome<JsonDocument> Normalize(const ResourceInfo& info, const JsonDocument& do
         apis::FromJson(document, message.get(), {.unknown_fields = options.unknown_fields});
     if (!status.ok()) return WrongType(info, status);
     result = ToDocument(*message);
-    if (info.resource == "secrets") MoveStringData(result);
+    if (info.resource == "secrets") {
+      MoveStringData(result);
+    } else if (options.message != nullptr) {
+      *options.message = std::move(message);
+    }
   } else {
     result.CopyFrom(document, result.GetAllocator());
     const Json* given = Find(document, "metadata");
@@ -179,6 +183,15 @@ Outcome<JsonDocument> DecodeMessage(std::string_view name, Encoding encoding,
                                                   : apis::FromJsonString(body, message.get());
   if (!status.ok()) return BadRequest(status.message());
   return ToDocument(*message);
+}
+
+void KeepProtobuf(const Object& object, Message* message) {
+  const auto* metadata = message->GetDescriptor()->FindFieldByName("metadata");
+  Message* inner = message->GetReflection()->MutableMessage(message, metadata);
+  inner->GetReflection()->SetString(inner,
+                                    inner->GetDescriptor()->FindFieldByName("resourceVersion"),
+                                    std::to_string(object.resource_version));
+  object.protobuf = message->SerializeAsString();
 }
 
 const std::string& ProtobufOf(const ResourceInfo& info, const Object& object) {

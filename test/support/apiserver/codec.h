@@ -5,6 +5,9 @@
 // fields that Go always writes present). Pure functions; any thread.
 #pragma once
 
+#include <google/protobuf/message.h>
+
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +22,8 @@ enum class Encoding { kJson, kProtobuf };
 struct DecodeOptions {
   // Receives the paths of fields that the kind does not have.
   std::vector<std::string>* unknown_fields = nullptr;
+  // Receives the message behind the document, if its kind has one.
+  std::unique_ptr<google::protobuf::Message>* message = nullptr;
 };
 
 // A request body as a document in normal form, with kind and apiVersion as sent (filled in when
@@ -33,6 +38,9 @@ Outcome<JsonDocument> Normalize(const ResourceInfo& info, const JsonDocument& do
 // A document of any message of apis/ ("k8s.io.apimachinery.pkg.apis.meta.v1.DeleteOptions").
 Outcome<JsonDocument> DecodeMessage(std::string_view message, Encoding encoding,
                                     std::string_view body);
+
+// Saves ProtobufOf its work: `message` is what the object was made of, but for the version.
+void KeepProtobuf(const Object& object, google::protobuf::Message* message);
 
 // True when objects of this kind can be read as protobuf.
 bool HasProtobuf(const ResourceInfo& info);

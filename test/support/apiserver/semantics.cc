@@ -17,13 +17,21 @@ constexpr char kModified[] =
     "the object has been modified; please apply your changes to the latest version and try again";
 
 bool SameContent(const Json& a, const Json& b) {
-  JsonDocument x, y;
-  x.CopyFrom(a, x.GetAllocator());
-  y.CopyFrom(b, y.GetAllocator());
-  for (JsonDocument* side : {&x, &y}) {
-    Remove(*FindMutable(side, "metadata"), "resourceVersion");
-  }
-  return x == y;
+  // Both have a resource version, which does not count.
+  const auto same = [](const Json& x, const Json& y, std::string_view except, auto compare) {
+    if (x.MemberCount() != y.MemberCount()) return false;
+    for (const auto& member : x.GetObject()) {
+      const std::string_view key = Text(&member.name);
+      if (key == except) continue;
+      const Json* other = Find(y, key);
+      if (other == nullptr || !compare(key, member.value, *other)) return false;
+    }
+    return true;
+  };
+  const auto equal = [](std::string_view, const Json& x, const Json& y) { return x == y; };
+  return same(a, b, "", [&](std::string_view key, const Json& x, const Json& y) {
+    return key == "metadata" ? same(x, y, "resourceVersion", equal) : x == y;
+  });
 }
 
 // The key under which the real server keeps the object in etcd; it shows in one message.
@@ -254,7 +262,8 @@ Outcome<Written> Semantics::Commit(const Target& target, const ObjectPtr& existi
   if (info.resource == "persistentvolumeclaims" && target.subresource.empty()) {
     if (std::optional<Failure> failure = CheckResize(target, next, old)) return *failure;
   }
-  Outcome<JsonDocument> normal = Normalize(info, next);
+  std::unique_ptr<google::protobuf::Message> message;
+  Outcome<JsonDocument> normal = Normalize(info, next, {.message = &message});
   if (!normal.ok()) return normal.failure();
 
   const Json* grace = Find(*normal, "metadata", "deletionGracePeriodSeconds");
@@ -270,7 +279,9 @@ Outcome<Written> Semantics::Commit(const Target& target, const ObjectPtr& existi
     return Written{last, false};
   }
   if (SameContent(*normal, old)) return Written{existing, false};
-  return Written{Store(target, *normal), false};
+  ObjectPtr stored = Store(target, *normal);
+  if (message != nullptr && !target.dry_run) KeepProtobuf(*stored, message.get());
+  return Written{std::move(stored), false};
 }
 
 Outcome<ObjectPtr> Semantics::Bind(const Target& target, std::string_view node) {
