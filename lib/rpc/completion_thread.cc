@@ -6,6 +6,10 @@
 
 #include <utility>
 
+#if __has_feature(thread_sanitizer)
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace csinative::rpc {
 namespace {
 
@@ -19,7 +23,21 @@ void SilenceLibrary() {
   (void)once;
 }
 
+#if __has_feature(thread_sanitizer)
+void NoteTaken(void* tag) { __tsan_acquire(tag); }
+#else
+void NoteTaken(void*) {}
+#endif
+
 }  // namespace
+
+#if __has_feature(thread_sanitizer)
+void NoteGiven(const CompletionEvent* event) {
+  __tsan_release(const_cast<CompletionEvent*>(event));
+}
+#else
+void NoteGiven(const CompletionEvent*) {}
+#endif
 
 CompletionThread::CompletionThread(std::unique_ptr<grpc::CompletionQueue> queue)
     : queue_(std::move(queue)) {
@@ -28,7 +46,10 @@ CompletionThread::CompletionThread(std::unique_ptr<grpc::CompletionQueue> queue)
     pthread_setname_np(pthread_self(), "grpc-queue");
     void* tag = nullptr;
     bool ok = false;
-    while (queue_->Next(&tag, &ok)) static_cast<CompletionEvent*>(tag)->OnComplete(ok);
+    while (queue_->Next(&tag, &ok)) {
+      NoteTaken(tag);
+      static_cast<CompletionEvent*>(tag)->OnComplete(ok);
+    }
   });
 }
 

@@ -98,7 +98,9 @@ bool Connection::alive() const {
 }
 
 void Connection::Ping(UniqueFunction<void(bool)> done) {
-  grpc::internal::CompletionQueueTag* tag = new CoreTag(std::move(done));
+  auto* event = new CoreTag(std::move(done));
+  NoteGiven(event);
+  grpc::internal::CompletionQueueTag* tag = event;
   grpc_channel_ping(core_, CoreQueue(queue_), tag, nullptr);
 }
 
@@ -120,6 +122,7 @@ void UnaryCall::Start(const std::string& method, const grpc::ByteBuffer& request
   request_bytes_ = request.Length();
   position_ = calls_->Add(this);
   reader_ = connection_->stub_->PrepareUnaryCall(&context_, method, request, &connection_->queue_);
+  NoteGiven(this);
   reader_->StartCall();
   reader_->Finish(&answer_, &status_, static_cast<CompletionEvent*>(this));
 }

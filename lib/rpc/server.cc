@@ -105,6 +105,7 @@ class ServerCall final : public std::enable_shared_from_this<ServerCall> {
   CompletionEvent* Arm(Tag& tag, void (ServerCall::*next)(bool)) {
     tag.call = shared_from_this();
     tag.next = next;
+    NoteGiven(&tag);
     return &tag;
   }
 
