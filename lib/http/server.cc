@@ -16,6 +16,7 @@
 
 #include "lib/async/sleep.h"
 #include "lib/async/timeout.h"
+#include "lib/async/waiter.h"
 #include "lib/base/strings.h"
 #include "lib/http/http1.h"
 #include "lib/http/listen.h"
@@ -345,8 +346,14 @@ class ServerImpl final : public Server {
   }
 
  private:
+  bool Full() const { return config_.max_connections != 0 && open_ >= config_.max_connections; }
+
   async::Task<void> Accept() {
     while (true) {
+      while (Full()) {
+        const Status freed = co_await closed_.Wait();
+        if (!freed.ok()) co_return;
+      }
       Status ready = co_await listener_->WaitReadable();
       if (!ready.ok() || listener_->closed()) co_return;
       const int fd = ::accept4(listener_->fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -358,6 +365,7 @@ class ServerImpl final : public Server {
         ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
         ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
         ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof(seconds));
+        ++open_;
         scope_.Spawn(Serve(UniqueFd(fd)));
       } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         (void)co_await async::Sleep(kAcceptRetry);
@@ -366,6 +374,12 @@ class ServerImpl final : public Server {
   }
 
   async::Task<void> Serve(UniqueFd fd) {
+    co_await Talk(std::move(fd));
+    --open_;
+    closed_.WakeAll();
+  }
+
+  async::Task<void> Talk(UniqueFd fd) {
     SslPtr ssl;
     if (tls_) {
       Result<SslPtr> session = NewServerSession(tls_);
@@ -387,6 +401,8 @@ class ServerImpl final : public Server {
   const int port_;
   const std::shared_ptr<Stream> listener_;
   std::set<Connection*> connections_;
+  size_t open_ = 0;           // accepted and not yet at their end
+  async::WaiterList closed_;  // woken at the end of each
   async::Scope scope_;
 };
 

@@ -58,6 +58,8 @@ struct ServerConfig {
   std::string address;
   std::optional<ServerTls> tls;
   size_t max_body_bytes = 16 << 20;
+  // Connections at a time; who comes later waits in the kernel's queue. 0: no limit.
+  size_t max_connections = 0;
 };
 
 class Server {

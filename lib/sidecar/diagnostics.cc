@@ -9,9 +9,7 @@
 
 namespace csinative::sidecar {
 
-Result<std::unique_ptr<Diagnostics>> Diagnostics::Start(RealProcess& process,
-                                                        DiagnosticsOptions options) {
-  auto diagnostics = std::make_unique<Diagnostics>();
+Status HandleMetrics(RealProcess& process, serve::Mux& mux, const DiagnosticsOptions& options) {
   serve::MetricsOptions exposed;
   exposed.gather = [process = &process] {
     return serve::GatheredMetrics{metrics::ExposeText(process->metrics()), Status()};
@@ -22,12 +20,15 @@ Result<std::unique_ptr<Diagnostics>> Diagnostics::Start(RealProcess& process,
   } else {
     exposed.on_error = serve::MetricsOptions::OnError::kFail;
   }
-  Status handled =
-      diagnostics->mux_.Handle(options.metrics_path, serve::MetricsHandler(std::move(exposed)));
-  if (!handled.ok()) {
-    process.Panic(handled.message());
-    return handled;
-  }
+  Status handled = mux.Handle(options.metrics_path, serve::MetricsHandler(std::move(exposed)));
+  if (!handled.ok()) process.Panic(handled.message());
+  return handled;
+}
+
+Result<std::unique_ptr<Diagnostics>> Diagnostics::Start(RealProcess& process,
+                                                        DiagnosticsOptions options) {
+  auto diagnostics = std::make_unique<Diagnostics>();
+  CSI_RETURN_IF_ERROR(HandleMetrics(process, diagnostics->mux_, options));
   http::ServerConfig config;
   config.address = options.address;
   CSI_ASSIGN_OR_RETURN(diagnostics->server_, http::Listen(process.real_loop(), std::move(config),

@@ -20,6 +20,10 @@ struct DiagnosticsOptions {
   bool start_time_header = true;
 };
 
+// Adds the metrics path to a mux of a program with servers of its own. A path that cannot be served
+// panics: exit 2. `process` outlives the mux.
+Status HandleMetrics(RealProcess& process, serve::Mux& mux, const DiagnosticsOptions& options);
+
 class Diagnostics {
  public:
   // Binds and serves the metrics path; other paths may be added to mux() at any time. A metrics

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/sidecar/process.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -13,6 +14,18 @@
 #include "lib/sidecar/signals.h"
 
 namespace csinative::sidecar {
+namespace {
+
+// As Go's runtime does at start (package os, rlimit.go): the soft limit of 1,024 that services
+// usually have is for programs that use select().
+void RaiseDescriptorLimit() {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
 
 std::string Process::program_name() const {
   const size_t slash = program_.rfind('/');
@@ -37,6 +50,7 @@ RealProcess::RealProcess(int argc, char** argv)
   program_ = argc > 0 ? argv[0] : "";
   log_ = log::Logger(backend_);
   InstallDefaultSignalHandling();
+  RaiseDescriptorLimit();
   loop_.set_exception_handler([this](std::exception_ptr error) {
     std::string what = "an exception of unknown type";
     try {

@@ -56,7 +56,7 @@ class Process {
 // The process that production runs: the machine's clock and randomness, stderr, real exit.
 class RealProcess final : public Process {
  public:
-  // Installs the default signal handling (signals.h).
+  // Installs the default signal handling (signals.h) and raises the limit of open files.
   RealProcess(int argc, char** argv);
   ~RealProcess() override;
 
