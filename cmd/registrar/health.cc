@@ -46,8 +46,10 @@ async::Task<HealthReport> HealthCheck::Check() {
     co_return HealthReport{404, "registration socket does not exist"};
   }
   config_.log.V(4).Info("Attempting to open a gRPC connection", "socketfile", path);
-  auto channel =
-      co_await Connect(config_.loop, config_.random, config_.log, path, config_.connect_limit);
+  csi::ConnectConfig connect{.loop = config_.loop, .random = config_.random};
+  connect.observed.log = config_.log;
+  connect.limit = config_.connect_limit;
+  auto channel = co_await csi::Connect(std::move(connect), path);
   if (!channel.ok()) {
     co_return Failed(StrCat("error connecting to node-registrar socket ", path, ": ",
                             channel.status().message()));

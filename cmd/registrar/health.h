@@ -8,13 +8,13 @@
 #include <optional>
 #include <string>
 
-#include "cmd/registrar/connect.h"
 #include "lib/async/event_loop.h"
 #include "lib/async/scope.h"
 #include "lib/async/task.h"
 #include "lib/async/waiter.h"
 #include "lib/base/clock.h"
 #include "lib/base/random.h"
+#include "lib/csi/connect.h"
 #include "lib/log/logger.h"
 
 namespace csinative::registrar {
@@ -33,7 +33,7 @@ class HealthCheck {
     std::string socket_path;
     std::string driver;
     Duration timeout = std::chrono::seconds(1);  // of GetInfo
-    Duration connect_limit = kConnectLimit;
+    Duration connect_limit = csi::kConnectLimit;
   };
   explicit HealthCheck(Config config);
 

@@ -26,6 +26,9 @@ void Options::Register(cli::FlagSet& flags, cli::AutoMaxProcs* auto_max_procs) {
   flags.StringFlag("mode", &mode,
                    "Deprecated. With kubelet-registration-probe the program exits at once with "
                    "success; other values have no effect.");
+  flags.BoolFlag("recreate-socket", &recreate_socket,
+                 "Make the registration socket again when it was removed, as when the kubelet's "
+                 "folder was wiped, instead of waiting for the restart of the container.");
 }
 
 Status Options::CheckListener() const {

@@ -30,6 +30,8 @@ struct Options {
   std::string http_endpoint;      // empty: no HTTP server
   bool enable_pprof = false;
   std::string mode;  // deprecated
+  // Not in upstream: makes a registration socket that was removed again, without a restart.
+  bool recreate_socket = false;
 
   // Binds all flags to the members. This outlives the parse.
   void Register(cli::FlagSet& flags, cli::AutoMaxProcs* auto_max_procs);

@@ -4,12 +4,19 @@
 #include <csignal>
 #include <utility>
 
-#include "cmd/registrar/connect.h"
+#include "lib/async/sleep.h"
 #include "lib/async/timeout.h"
+#include "lib/csi/connect.h"
 #include "lib/csi/identity.h"
 #include "lib/serve/pprof.h"
 
 namespace csinative::registrar {
+namespace {
+
+// Six wakeups a minute, as DriverWatch.
+constexpr Duration kSocketInterval = std::chrono::seconds(10);
+
+}  // namespace
 
 async::Task<int> Program::Run() {
   const bool named = co_await LearnDriverName();
@@ -17,8 +24,12 @@ async::Task<int> Program::Run() {
   if (!Listen()) co_return 1;
   HandleSigterm();
   if (!ServeHttp()) co_return 1;
+  async::TaskContext context = co_await async::CurrentContext();
+  async::Scope keeping(*context.loop, context.cancel);
+  if (options_.recreate_socket) keeping.Spawn(KeepSocket());
   const Result<std::string> other = co_await watch_->WaitForOtherName();
   if (other.ok()) TakeBackRenamed(*other);
+  co_await keeping.Close();
   co_return 1;
 }
 
@@ -28,10 +39,12 @@ bool Program::Fail(const Status& status, std::string text) {
   return false;
 }
 
-async::Task<Result<std::unique_ptr<rpc::Channel>>> Program::DialDriver() {
+async::Task<Result<std::unique_ptr<csi::ObservedChannel>>> Program::DialDriver() {
   process_.log().V(1).Info("Attempting to open a gRPC connection", "csiAddress",
                            options_.csi_address);
-  return Connect(&process_.loop(), &process_.random(), process_.log(), options_.csi_address);
+  csi::ConnectConfig config{.loop = &process_.loop(), .random = &process_.random()};
+  config.observed.log = process_.log();
+  return csi::Connect(std::move(config), options_.csi_address);
 }
 
 async::Task<Result<std::string>> Program::AskName(rpc::Channel* channel) {
@@ -57,7 +70,7 @@ async::Task<bool> Program::LearnDriverName() {
 }
 
 async::Task<Result<std::string>> Program::AskAgain() {
-  CSI_CO_ASSIGN_OR_RETURN(std::unique_ptr<rpc::Channel> channel, co_await DialDriver());
+  CSI_CO_ASSIGN_OR_RETURN(auto channel, co_await DialDriver());
   co_return co_await AskName(channel.get());
 }
 
@@ -72,17 +85,40 @@ bool Program::Listen() {
       .log = log,
       .on_refused = [this] { process_.Exit(1); },
   });
+  if (!StartRegistration()) {
+    process_.Exit(1);
+    return false;
+  }
+  return true;
+}
+
+bool Program::StartRegistration() {
+  const log::Logger& log = process_.log();
   registration_ = rpc::NewServer(process_.loop());
   service_->Register(*registration_);
   log.Info("Starting Registration Server", "socketPath", socket_->path());
-  status = socket_->Create([this] { return registration_->Start("unix:" + socket_->path()); });
+  const Status status =
+      socket_->Create([this] { return registration_->Start("unix:" + socket_->path()); });
   if (!status.ok()) {
     log.Error(status, "Failed to listen on socket", "socketPath", socket_->path());
-    process_.Exit(1);
+    registration_.reset();
     return false;
   }
   log.Info("Registration Server started", "socketPath", socket_->path());
   return true;
+}
+
+async::Task<void> Program::KeepSocket() {
+  while (true) {
+    const Status slept = co_await async::Sleep(kSocketInterval);
+    if (!slept.ok()) co_return;
+    if (!socket_->Missing()) continue;
+    process_.log().Info("Registration socket was removed, making it again", "socketPath",
+                        socket_->path());
+    // The end of a server takes away what is at its path: before the next one begins.
+    if (registration_) co_await registration_->Close();
+    (void)StartRegistration();  // otherwise after the next interval
+  }
 }
 
 void Program::HandleSigterm() {

@@ -14,6 +14,7 @@
 #include "cmd/registrar/registration_service.h"
 #include "cmd/registrar/registration_socket.h"
 #include "lib/async/task.h"
+#include "lib/csi/observed_channel.h"
 #include "lib/http/server.h"
 #include "lib/rpc/channel.h"
 #include "lib/rpc/server.h"
@@ -35,6 +36,8 @@ class Program {
   // Each ends the process when it fails, as registrar 3.2 says.
   async::Task<bool> LearnDriverName();
   bool Listen();
+  // The server alone; logs why not.
+  bool StartRegistration();
   bool ServeHttp();
   // From here on SIGTERM takes the registration back.
   void HandleSigterm();
@@ -44,7 +47,11 @@ class Program {
   // Differs: upstream does not look at the driver again (docs/compatibility.md).
   void TakeBackRenamed(const std::string& name);
 
-  async::Task<Result<std::unique_ptr<rpc::Channel>>> DialDriver();
+  // Makes the socket again when somebody has removed it. Ends when it is cancelled.
+  // Differs: --recreate-socket is not in upstream (docs/compatibility.md).
+  async::Task<void> KeepSocket();
+
+  async::Task<Result<std::unique_ptr<csi::ObservedChannel>>> DialDriver();
   async::Task<Result<std::string>> AskName(rpc::Channel* channel);
   async::Task<Result<std::string>> AskAgain();
   // One error record, exit 1.
@@ -57,7 +64,7 @@ class Program {
   std::optional<DriverWatch> watch_;
   std::optional<RegistrationSocket> socket_;
   std::optional<RegistrationService> service_;
-  std::unique_ptr<rpc::Server> registration_;
+  std::unique_ptr<rpc::Server> registration_;  // null while the socket cannot be made again
   std::optional<HealthCheck> health_;
   serve::Mux mux_;
   std::unique_ptr<http::Server> http_;

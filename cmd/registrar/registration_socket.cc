@@ -92,6 +92,11 @@ Status RegistrationSocket::Create(const std::function<Status()>& listen) {
   return Status();
 }
 
+bool RegistrationSocket::Missing() const {
+  struct stat info = {};
+  return ::lstat(path_.c_str(), &info) != 0 && errno == ENOENT;
+}
+
 Result<RegistrationSocket::Removal> RegistrationSocket::Remove() const {
   struct stat info = {};
   if (created_ && ::lstat(path_.c_str(), &info) == 0 && S_ISSOCK(info.st_mode) &&

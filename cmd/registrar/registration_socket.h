@@ -35,6 +35,9 @@ class RegistrationSocket {
   // process's umask is as before afterwards. Threads that make files would see the other one.
   Status Create(const std::function<Status()>& listen);
 
+  // Whether nothing is at the path.
+  bool Missing() const;
+
   enum class Removal {
     kRemoved,
     kMissing,  // nothing there

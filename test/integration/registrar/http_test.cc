@@ -109,7 +109,7 @@ TEST_F(HttpTest, HealthPortListensOnAllAddresses) {
     const int port = ntohs(where.sin_port);
     StartDriver();
     const_cast<UniqueFd&>(fd).reset();
-    StartRegistrar(UsualArguments({StrCat("--health-port=", port)}));
+    StartProgram(UsualArguments({StrCat("--health-port=", port)}));
     const bool settled = Until([this] { return HttpPort() != 0 || !Running(); });
     ASSERT_TRUE(settled);
     if (!Running() && attempt < 5) {
@@ -133,12 +133,12 @@ TEST_F(HttpTest, NegativeHealthPortLeavesTheEndpoint) {
 TEST_F(HttpTest, PortInUseEndsTheProcessAndLeavesTheSocket) {
   Serve();
   const int port = HttpPort();
-  auto first = std::move(registrar_);
+  auto first = std::move(program_);
   fs::create_directory(dir_.path() + "/second");
-  fs::remove(dir_.path() + "/registrar.log");
-  StartRegistrar({"--csi-address=" + driver_socket(), "--kubelet-registration-path=/x",
-                  "--plugin-registration-path=" + dir_.path() + "/second",
-                  StrCat("--http-endpoint=127.0.0.1:", port)});
+  fs::remove(log_path());
+  StartProgram({"--csi-address=" + driver_socket(), "--kubelet-registration-path=/x",
+                "--plugin-registration-path=" + dir_.path() + "/second",
+                StrCat("--http-endpoint=127.0.0.1:", port)});
   EXPECT_EQ(ExitCode(), 1);
   EXPECT_TRUE(Logged(
       StrCat("] \"\" err=\"listen tcp 127.0.0.1:", port, ": bind: address already in use\"")))
@@ -149,12 +149,12 @@ TEST_F(HttpTest, PortInUseEndsTheProcessAndLeavesTheSocket) {
 // E8: the check is of the driver, not of the process.
 TEST_F(HttpTest, AnotherProcessOfTheSameDriverBehindTheSocketIsFine) {
   Serve();
-  auto first = std::move(registrar_);
-  fs::remove(dir_.path() + "/registrar.log");
-  StartRegistrar(UsualArguments());
+  auto first = std::move(program_);
+  fs::remove(log_path());
+  StartProgram(UsualArguments());
   WaitForSocket();
-  auto second = std::move(registrar_);
-  registrar_ = std::move(first);
+  auto second = std::move(program_);
+  program_ = std::move(first);
   EXPECT_THAT(Get("/healthz"), EndsWith("\r\n\r\nok"));
 }
 
@@ -181,7 +181,7 @@ TEST_F(HttpTest, CheckInFlightDoesNotKeepTheProcess) {
   Serve();
   fs::remove(socket());
   {
-    auto stale = ListenMute(socket());
+    auto stale = test::ListenMute(socket());
   }
   const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in where{};
@@ -194,7 +194,7 @@ TEST_F(HttpTest, CheckInFlightDoesNotKeepTheProcess) {
             static_cast<ssize_t>(request.size()));
   ASSERT_TRUE(Until([this] { return Logged("socketfile="); }));
   fs::remove(socket());
-  registrar_->Signal(SIGTERM);
+  program_->Signal(SIGTERM);
   EXPECT_EQ(ExitCode(seconds(5)), 0);
   char byte = 0;
   EXPECT_LE(::read(fd.get(), &byte, 1), 0);

@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 class RegistrationTest : public RegistrarFixture {};
@@ -65,9 +66,9 @@ TEST_F(RegistrationTest, AnyAuthorityIsAnswered) {
 
 TEST_F(RegistrationTest, PathForTheKubeletIsPassedOnUnseen) {
   StartDriver();
-  StartRegistrar({"--csi-address=" + driver_socket(),
-                  "--kubelet-registration-path=C:\\nowhere\\csi.sock",
-                  "--plugin-registration-path=" + folder(), "-v=5"});
+  StartProgram({"--csi-address=" + driver_socket(),
+                "--kubelet-registration-path=C:\\nowhere\\csi.sock",
+                "--plugin-registration-path=" + folder(), "-v=5"});
   WaitForSocket();
   EXPECT_EQ(GetInfo()->endpoint(), "C:\\nowhere\\csi.sock");
 }
@@ -94,8 +95,8 @@ TEST_F(RegistrationTest, RefusalEndsTheProcessWithoutAnAnswerAndTheNextOneRegist
              "container\" err=\"no such luck\""));
   EXPECT_TRUE(IsSocket(socket()));
 
-  fs::remove(dir_.path() + "/registrar.log");
-  StartRegistrar(UsualArguments());
+  fs::remove(log_path());
+  StartProgram(UsualArguments());
   WaitForSocket();
   EXPECT_TRUE(Register()->notified.ok());
 }
@@ -105,18 +106,18 @@ TEST_F(RegistrationTest, KilledItLeavesASocketThatTheNextOneReplaces) {
   StartAll();
   struct stat before = {};
   ASSERT_EQ(::lstat(socket().c_str(), &before), 0);
-  registrar_->Signal(SIGKILL);
+  program_->Signal(SIGKILL);
   EXPECT_EQ(ExitCode(), -SIGKILL);
   EXPECT_TRUE(IsSocket(socket()));
-  fs::remove(dir_.path() + "/registrar.log");
-  StartRegistrar(UsualArguments());
+  fs::remove(log_path());
+  StartProgram(UsualArguments());
   WaitForSocket();
   EXPECT_TRUE(Register()->notified.ok());
 }
 
 // B12.
 TEST_F(RegistrationTest, DriverThatComesLateIsRegisteredWithinTwoSeconds) {
-  StartRegistrar(UsualArguments());
+  StartProgram(UsualArguments());
   ASSERT_TRUE(Until([this] { return Logged("\"Connecting\" address="); }));
   EXPECT_FALSE(Exists(socket()));
   StartDriver();
@@ -151,10 +152,35 @@ TEST_F(RegistrationTest, DriverThatComesBackUnderAnotherNameIsRegisteredAnew) {
              "csiDriverName=\"sample.csi-native.io\" newName=\"other.csi-native.io\""))
       << Stderr();
   EXPECT_FALSE(Exists(socket()));
-  fs::remove(dir_.path() + "/registrar.log");
-  StartRegistrar(UsualArguments());
+  fs::remove(log_path());
+  StartProgram(UsualArguments());
   WaitForSocket();
   EXPECT_TRUE(IsSocket(folder() + "/other.csi-native.io-reg.sock"));
+}
+
+// W7. Off by default: AnswerFollowsWhatIsAtTheSocketPath in http_test.cc.
+TEST_F(RegistrationTest, RemovedSocketIsMadeAgainOnRequest) {
+  StartAll({"--recreate-socket", "--http-endpoint=127.0.0.1:0"});
+  ASSERT_TRUE(Until([this] { return HttpPort() != 0; }));
+  fs::remove(socket());
+  ASSERT_TRUE(Until([this] { return IsSocket(socket()) && GetInfo().ok(); }, seconds(20)));
+  struct stat info = {};
+  ASSERT_EQ(::lstat(socket().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode, static_cast<mode_t>(S_IFSOCK | 0700));
+  EXPECT_TRUE(Register()->notified.ok());
+  EXPECT_THAT(Get("/healthz"), EndsWith("\r\n\r\nok"));
+  program_->Signal(SIGTERM);
+  EXPECT_EQ(ExitCode(), 0);
+  EXPECT_FALSE(Exists(socket()));
+}
+
+TEST_F(RegistrationTest, SocketIsMadeAgainOnceItsFolderIsBack) {
+  StartAll({"--recreate-socket"});
+  fs::remove_all(folder());
+  ASSERT_TRUE(Until([this] { return Logged("\"Failed to listen on socket\""); }, seconds(20)));
+  EXPECT_TRUE(Running());
+  fs::create_directory(folder());
+  ASSERT_TRUE(Until([this] { return IsSocket(socket()) && GetInfo().ok(); }, seconds(20)));
 }
 
 TEST_F(RegistrationTest, NameIsAskedForOnce) {
@@ -172,10 +198,10 @@ TEST_F(RegistrationTest, AddressFormsReachTheDriver) {
   StartDriver();
   for (const std::string& address :
        {"unix://" + driver_socket(), "unix:" + driver_socket(), "/tmp/.." + driver_socket()}) {
-    StartRegistrar({"--csi-address=" + address, "--kubelet-registration-path=/x",
-                    "--plugin-registration-path=" + folder() + "/", "-v=5"});
+    StartProgram({"--csi-address=" + address, "--kubelet-registration-path=/x",
+                  "--plugin-registration-path=" + folder() + "/", "-v=5"});
     EXPECT_TRUE(Until([this] { return GetInfo().ok(); }, seconds(5))) << address;
-    registrar_->Signal(SIGTERM);
+    program_->Signal(SIGTERM);
     EXPECT_EQ(ExitCode(), 0);
     EXPECT_FALSE(Exists(socket()));
   }
@@ -219,7 +245,7 @@ TEST_F(RegistrationTest, QuietLogHasOnlyWhatUpstreamWrites) {
 // A18.
 TEST_F(RegistrationTest, JsonLogIsOneObjectALine) {
   StartDriver();
-  StartRegistrar(UsualArguments({"--logging-format=json"}));
+  StartProgram(UsualArguments({"--logging-format=json"}));
   ASSERT_TRUE(Until([this] { return Logged(R"("msg":"Registration Server started")"); }));
   EXPECT_TRUE(Logged(R"("msg":"CSI driver name","v":2,"csiDriverName":"sample.csi-native.io")"))
       << Stderr();

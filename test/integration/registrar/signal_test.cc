@@ -23,21 +23,8 @@ using std::chrono::seconds;
 
 class SignalTest : public RegistrarFixture {
  protected:
-  // As PID 1 of a namespace; the exit code is passed on.
-  static std::vector<std::string> AsFirstProcess() {
-    std::vector<std::string> wrapper = {"/usr/bin/unshare"};
-    if (::geteuid() != 0) wrapper.insert(wrapper.end(), {"--user", "--map-root-user"});
-    wrapper.insert(wrapper.end(), {"--pid", "--fork", "--kill-child"});
-    return wrapper;
-  }
-  // The program that the wrapper started, 0 while there is none.
-  pid_t Inner() const {
-    const std::string text =
-        Read(StrCat("/proc/", registrar_->pid(), "/task/", registrar_->pid(), "/children"));
-    return static_cast<pid_t>(std::strtol(text.c_str(), nullptr, 10));
-  }
   void EndAndExpectGone(int code) {
-    registrar_->Signal(SIGTERM);
+    program_->Signal(SIGTERM);
     EXPECT_EQ(ExitCode(seconds(5)), code);
   }
 };
@@ -62,8 +49,8 @@ TEST_F(SignalTest, TermRemovesWhateverReplacedTheSocket) {
       [this] { fs::remove_all(folder()); }};
   StartDriver();
   for (const auto& replace : states) {
-    fs::remove(dir_.path() + "/registrar.log");
-    StartRegistrar(UsualArguments());
+    fs::remove(log_path());
+    StartProgram(UsualArguments());
     WaitForSocket();
     fs::remove(socket());
     replace();
@@ -88,16 +75,16 @@ TEST_F(SignalTest, TermLeavesAFolderWithContentAndFails) {
 // F4, where upstream deregisters the driver.
 TEST_F(SignalTest, TermOfAReplacedProcessLeavesTheSocketOfItsSuccessor) {
   StartAll();
-  auto older = std::move(registrar_);
-  fs::remove(dir_.path() + "/registrar.log");
-  StartRegistrar(UsualArguments());
+  auto older = std::move(program_);
+  fs::remove(log_path());
+  StartProgram(UsualArguments());
   WaitForSocket();
-  auto newer = std::move(registrar_);
-  registrar_ = std::move(older);
+  auto newer = std::move(program_);
+  program_ = std::move(older);
   EndAndExpectGone(0);
   EXPECT_TRUE(IsSocket(socket()));
   EXPECT_TRUE(GetInfo().ok());
-  registrar_ = std::move(newer);
+  program_ = std::move(newer);
   EndAndExpectGone(0);
   EXPECT_FALSE(Exists(socket()));
 }
@@ -106,10 +93,10 @@ TEST_F(SignalTest, TermOfAReplacedProcessLeavesTheSocketOfItsSuccessor) {
 TEST_F(SignalTest, OtherSignalsEndItAndLeaveTheSocket) {
   StartDriver();
   for (const int signal : {SIGINT, SIGHUP}) {
-    fs::remove(dir_.path() + "/registrar.log");
-    StartRegistrar(UsualArguments());
+    fs::remove(log_path());
+    StartProgram(UsualArguments());
     WaitForSocket();
-    registrar_->Signal(signal);
+    program_->Signal(signal);
     EXPECT_EQ(ExitCode(seconds(5)), -signal);
     EXPECT_TRUE(IsSocket(socket()));
   }
@@ -119,10 +106,10 @@ TEST_F(SignalTest, OtherSignalsEndItAndLeaveTheSocket) {
 TEST_F(SignalTest, QuitAndAbortExitWithTwo) {
   StartDriver();
   for (const int signal : {SIGQUIT, SIGABRT}) {
-    fs::remove(dir_.path() + "/registrar.log");
-    StartRegistrar(UsualArguments());
+    fs::remove(log_path());
+    StartProgram(UsualArguments());
     WaitForSocket();
-    registrar_->Signal(signal);
+    program_->Signal(signal);
     EXPECT_EQ(ExitCode(seconds(5)), 2);
     EXPECT_TRUE(IsSocket(socket()));
   }
@@ -133,7 +120,7 @@ TEST_F(SignalTest, SignalsWithoutMeaningHaveNoEffect) {
   StartAll();
   for (const int signal :
        {SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD, SIGWINCH, SIGXCPU, SIGPIPE, SIGIO, SIGRTMIN + 3}) {
-    registrar_->Signal(signal);
+    program_->Signal(signal);
     EXPECT_TRUE(GetInfo().ok()) << signal;
     EXPECT_TRUE(Running()) << signal;
   }
@@ -141,9 +128,9 @@ TEST_F(SignalTest, SignalsWithoutMeaningHaveNoEffect) {
 
 // F9.
 TEST_F(SignalTest, TermBeforeTheDriverIsThereEndsItByTheSignal) {
-  StartRegistrar(UsualArguments());
+  StartProgram(UsualArguments());
   ASSERT_TRUE(Until([this] { return Logged("\"Connecting\""); }));
-  registrar_->Signal(SIGTERM);
+  program_->Signal(SIGTERM);
   EXPECT_EQ(ExitCode(seconds(5)), -SIGTERM);
 }
 
@@ -157,8 +144,8 @@ TEST_F(SignalTest, AsFirstProcessSignalsBecomeExitCodes) {
   for (const Row& row : {Row{SIGTERM, false, 2}, Row{SIGINT, false, 2}, Row{SIGTERM, true, 0},
                          Row{SIGINT, true, 2}, Row{SIGHUP, true, 2}}) {
     if (row.driver && !driver_) StartDriver();
-    fs::remove(dir_.path() + "/registrar.log");
-    StartRegistrar(UsualArguments(), AsFirstProcess());
+    fs::remove(log_path());
+    StartProgram(UsualArguments(), AsFirstProcess());
     ASSERT_TRUE(Until([&] {
       return Logged(row.driver ? "\"Skipping HTTP server\"" : "\"Connecting\"") && Inner() != 0;
     })) << Stderr();
@@ -171,10 +158,10 @@ TEST_F(SignalTest, AsFirstProcessSignalsBecomeExitCodes) {
 // F12.
 TEST_F(SignalTest, IgnoredAtStartIntAndHupStayIgnoredAndTermDoesNot) {
   StartDriver();
-  StartRegistrar(UsualArguments(), {"/usr/bin/env", "--ignore-signal=INT,HUP,TERM"});
+  StartProgram(UsualArguments(), {"/usr/bin/env", "--ignore-signal=INT,HUP,TERM"});
   WaitForSocket();
   for (const int signal : {SIGINT, SIGHUP}) {
-    registrar_->Signal(signal);
+    program_->Signal(signal);
     EXPECT_TRUE(GetInfo().ok());
     EXPECT_TRUE(Running()) << signal;
   }
@@ -186,11 +173,11 @@ TEST_F(SignalTest, IgnoredAtStartIntAndHupStayIgnoredAndTermDoesNot) {
 TEST_F(SignalTest, WithNobodyToReadItsLogItIsKilledAtTheNextRecord) {
   StartDriver();
   // The reader of the pipe ends as soon as the program serves.
-  const std::string fifo = dir_.path() + "/registrar.log";
+  const std::string fifo = log_path();
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   UniqueFd reader(::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   ASSERT_TRUE(reader.valid());
-  StartRegistrar(UsualArguments());
+  StartProgram(UsualArguments());
   ASSERT_TRUE(Until([this] { return IsSocket(socket()); }));
   ASSERT_TRUE(Until([this] { return GetInfo().ok(); }));
   EXPECT_TRUE(Running());
@@ -203,12 +190,12 @@ TEST_F(SignalTest, WithNobodyToReadItsLogItIsKilledAtTheNextRecord) {
 
 TEST_F(SignalTest, FullDeviceForItsLogIsIgnored) {
   StartDriver();
-  fs::create_symlink("/dev/full", dir_.path() + "/registrar.log");
-  StartRegistrar(UsualArguments());
+  fs::create_symlink("/dev/full", log_path());
+  StartProgram(UsualArguments());
   ASSERT_TRUE(Until([this] { return IsSocket(socket()); }));
   EXPECT_TRUE(Until([this] { return GetInfo().ok(); }));
   EXPECT_TRUE(Running());
-  fs::remove(dir_.path() + "/registrar.log");
+  fs::remove(log_path());
 }
 
 }  // namespace

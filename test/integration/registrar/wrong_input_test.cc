@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -33,7 +34,7 @@ void PrintTo(const FlagRow& row, std::ostream* out) { *out << row.name; }
 class WrongFlagTest : public RegistrarFixture, public ::testing::WithParamInterface<FlagRow> {};
 
 TEST_P(WrongFlagTest, ExitsWithTheCodeAndTheText) {
-  StartRegistrar(GetParam().arguments);
+  StartProgram(GetParam().arguments);
   EXPECT_EQ(ExitCode(), GetParam().code);
   EXPECT_TRUE(Logged(GetParam().says)) << Stderr();
   EXPECT_FALSE(Logged(GetParam().never_says)) << Stderr();
@@ -103,7 +104,7 @@ class WrongInputTest : public RegistrarFixture {};
 
 // A2, 12.13 row 2.
 TEST_F(WrongInputTest, VersionIsTheOnlyThingOnStdout) {
-  StartRegistrar({"--version", "x", "-bogus"});
+  StartProgram({"--version", "x", "-bogus"});
   EXPECT_EQ(ExitCode(), 0);
   EXPECT_TRUE(Stdout().starts_with(REGISTRAR_BINARY " v")) << Stdout();
   EXPECT_TRUE(Stdout().ends_with("\n"));
@@ -115,10 +116,9 @@ TEST_F(WrongInputTest, ProbeModeSucceedsSilentlyWhateverTheSurroundings) {
   const std::string kubelet_folder = dir_.path() + "/plugins";
   fs::create_directory(kubelet_folder);
   std::ofstream(kubelet_folder + "/registration") << "left over";
-  StartRegistrar({"--mode=kubelet-registration-probe", "-v=5",
-                  "--kubelet-registration-path=" + kubelet_folder + "/csi.sock",
-                  "--plugin-registration-path=" + folder(), "--health-port=1",
-                  "--http-endpoint=:1"});
+  StartProgram({"--mode=kubelet-registration-probe", "-v=5",
+                "--kubelet-registration-path=" + kubelet_folder + "/csi.sock",
+                "--plugin-registration-path=" + folder(), "--health-port=1", "--http-endpoint=:1"});
   EXPECT_EQ(ExitCode(seconds(5)), 0);
   EXPECT_EQ(Stderr(), "");
   EXPECT_EQ(Stdout(), "");
@@ -126,11 +126,28 @@ TEST_F(WrongInputTest, ProbeModeSucceedsSilentlyWhateverTheSurroundings) {
   EXPECT_TRUE(fs::is_empty(folder()));
 }
 
+// The same where nothing can be written at all.
+TEST_F(WrongInputTest, ProbeModeSucceedsWithAReadOnlyRoot) {
+  std::vector<std::string> wrapper = {"/usr/bin/unshare", "--mount"};
+  if (::geteuid() != 0) wrapper.insert(wrapper.end(), {"--user", "--map-root-user"});
+  // Proves that it is so: a file that could be made would end it with another code.
+  wrapper.insert(wrapper.end(),
+                 {"/bin/sh", "-c",
+                  "mount -o remount,bind,ro / && cd / && ! touch /written 2>/dev/null "
+                  "|| exit 77; exec \"$0\" \"$@\""});
+  StartProgram(
+      {"--mode=kubelet-registration-probe", "--kubelet-registration-path=/nowhere/csi.sock",
+       "--plugin-registration-path=/nowhere"},
+      wrapper);
+  EXPECT_EQ(ExitCode(seconds(5)), 0);
+  EXPECT_EQ(Stderr(), "");
+}
+
 // B13, 12.13 row 7.
 TEST_F(WrongInputTest, HangingDriverEndsTheProcessAfterTheTimeout) {
   StartDriver({"--hang", "GetPluginInfo"});
   const MonotonicTime start = loop_.Now();
-  StartRegistrar(UsualArguments());
+  StartProgram(UsualArguments());
   EXPECT_EQ(ExitCode(seconds(10)), 1);
   EXPECT_GE(loop_.Now() - start, seconds(1));
   EXPECT_TRUE(
@@ -142,7 +159,7 @@ TEST_F(WrongInputTest, HangingDriverEndsTheProcessAfterTheTimeout) {
 
 TEST_F(WrongInputTest, SlowDriverIsWaitedForAsLongAsTheTimeoutSays) {
   StartDriver({"--delay", "GetPluginInfo=1500ms"});
-  StartRegistrar(UsualArguments({"--timeout=15s"}));
+  StartProgram(UsualArguments({"--timeout=15s"}));
   WaitForSocket();
   EXPECT_TRUE(Running());
 }
@@ -151,7 +168,7 @@ TEST_F(WrongInputTest, SlowDriverIsWaitedForAsLongAsTheTimeoutSays) {
 TEST_F(WrongInputTest, WithoutAnyTimeTheDriverIsNotAsked) {
   for (const char* timeout : {"--timeout=0", "--timeout=-1s"}) {
     StartDriver();
-    StartRegistrar(UsualArguments({timeout}));
+    StartProgram(UsualArguments({timeout}));
     EXPECT_EQ(ExitCode(seconds(5)), 1);
     EXPECT_TRUE(Logged("code = DeadlineExceeded desc = context deadline exceeded")) << Stderr();
     EXPECT_EQ(DriverLog().find("GetPluginInfo"), npos) << DriverLog();
@@ -171,7 +188,7 @@ class WrongAnswerTest : public RegistrarFixture, public ::testing::WithParamInte
 // B15: one call, no retry.
 TEST_P(WrongAnswerTest, EndsTheProcess) {
   StartDriver(GetParam().driver_arguments);
-  StartRegistrar(UsualArguments());
+  StartProgram(UsualArguments());
   EXPECT_EQ(ExitCode(), 1);
   EXPECT_TRUE(Logged(StrCat("\"Error retreiving CSI driver name\" err=\"", GetParam().error, "\"")))
       << Stderr();
@@ -196,7 +213,7 @@ INSTANTIATE_TEST_SUITE_P(
 // C11: the name is not checked, it only leads nowhere.
 TEST_F(WrongInputTest, NameWithASlashNeedsThatFolder) {
   StartDriver({"--driver-name=sub/n"});
-  StartRegistrar(UsualArguments());
+  StartProgram(UsualArguments());
   EXPECT_EQ(ExitCode(), 1);
   EXPECT_TRUE(Logged("bind: no such file or directory")) << Stderr();
 }
@@ -210,10 +227,10 @@ TEST_F(WrongInputTest, DriverThatNeverAnswersEndsTheProcessAfterThirtySeconds) {
   };
   std::vector<Case> cases;
   const std::string& base = dir_.path();
-  auto mute = ListenMute(base + "/mute.sock");
+  auto mute = test::ListenMute(base + "/mute.sock");
   ASSERT_TRUE(mute.ok());
   {
-    auto stale = ListenMute(base + "/stale.sock");
+    auto stale = test::ListenMute(base + "/stale.sock");
   }
   std::ofstream(base + "/file") << "text";
   for (const std::string& address :
@@ -251,7 +268,7 @@ TEST_F(WrongInputTest, DriverThatNeverAnswersEndsTheProcessAfterThirtySeconds) {
 TEST_F(WrongInputTest, MissingRegistrationFolderIsNotMade) {
   fs::remove(folder());
   StartDriver();
-  StartRegistrar(UsualArguments());
+  StartProgram(UsualArguments());
   EXPECT_EQ(ExitCode(), 1);
   EXPECT_TRUE(Logged(StrCat("\"Failed to listen on socket\" err=\"listen unix ", socket(),
                             ": bind: no such file or directory\" socketPath=\"", socket(), "\"")))
@@ -263,7 +280,7 @@ TEST_F(WrongInputTest, MissingRegistrationFolderIsNotMade) {
 TEST_F(WrongInputTest, PathThatIsTakenByAFileStaysAndEndsTheProcess) {
   std::ofstream(socket()) << "text";
   StartDriver();
-  StartRegistrar(UsualArguments());
+  StartProgram(UsualArguments());
   EXPECT_EQ(ExitCode(), 1);
   EXPECT_TRUE(Logged(
       StrCat("] \"\" err=\"file exists in socketPath ", socket(), " but it's not a socket.: &{")))
@@ -275,7 +292,7 @@ TEST_F(WrongInputTest, PathThatIsTakenByAFileStaysAndEndsTheProcess) {
 TEST_F(WrongInputTest, DanglingLinkAtThePathEndsTheProcess) {
   fs::create_symlink(dir_.path() + "/nowhere", socket());
   StartDriver();
-  StartRegistrar(UsualArguments());
+  StartProgram(UsualArguments());
   EXPECT_EQ(ExitCode(), 1);
   EXPECT_TRUE(Logged("bind: address already in use")) << Stderr();
   EXPECT_TRUE(fs::is_symlink(socket()));
@@ -284,7 +301,7 @@ TEST_F(WrongInputTest, DanglingLinkAtThePathEndsTheProcess) {
 // C3.
 TEST_F(WrongInputTest, LinkToALiveSocketIsReplacedAndItsTargetStays) {
   const std::string target = dir_.path() + "/target.sock";
-  auto listener = ListenMute(target);
+  auto listener = test::ListenMute(target);
   ASSERT_TRUE(listener.ok());
   fs::create_symlink(target, socket());
   StartAll();
@@ -301,9 +318,9 @@ TEST_F(WrongInputTest, PathOf108BytesIsTooLong) {
   for (const size_t length : {107u, 108u}) {
     const std::string deep = folder() + "/" + std::string(length - fixed, 'd');
     fs::create_directory(deep);
-    fs::remove(dir_.path() + "/registrar.log");
-    StartRegistrar({"--csi-address=" + driver_socket(), "--kubelet-registration-path=/x",
-                    "--plugin-registration-path=" + deep});
+    fs::remove(log_path());
+    StartProgram({"--csi-address=" + driver_socket(), "--kubelet-registration-path=/x",
+                  "--plugin-registration-path=" + deep});
     if (length == 107) {
       WaitForSocket();
     } else {
@@ -338,7 +355,7 @@ class WrongListenTest : public RegistrarFixture, public ::testing::WithParamInte
 // E15: the socket was there first, and stays.
 TEST_P(WrongListenTest, EndsTheProcessAndLeavesTheSocket) {
   StartDriver();
-  StartRegistrar(UsualArguments({GetParam().argument}));
+  StartProgram(UsualArguments({GetParam().argument}));
   EXPECT_EQ(ExitCode(), 1);
   EXPECT_TRUE(Logged(StrCat("] \"\" err=\"", GetParam().says))) << Stderr();
   EXPECT_TRUE(IsSocket(socket()));

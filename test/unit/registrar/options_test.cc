@@ -39,17 +39,32 @@ TEST(RegistrarOptionsTest, DefaultsAreThoseOfUpstream) {
   EXPECT_EQ(options.mode, "");
   EXPECT_FALSE(options.enable_pprof);
   EXPECT_FALSE(options.version);
+  EXPECT_FALSE(options.recreate_socket);
   EXPECT_EQ(options.ListenAddress(), "");
 }
 
 TEST(RegistrarOptionsTest, UsageListsEveryFlag) {
   const std::string usage = Parse({"-help"}).result.stderr_text;
-  for (const char* flag :
-       {"automaxprocs", "connection-timeout", "csi-address", "enable-pprof", "health-port",
-        "http-endpoint", "kubelet-registration-path", "log-flush-frequency",
-        "log-json-info-buffer-size", "log-json-split-stream", "log-text-info-buffer-size",
-        "log-text-split-stream", "logging-format", "mode", "plugin-registration-path", "timeout",
-        "v", "version", "vmodule"}) {
+  for (const char* flag : {"automaxprocs",
+                           "connection-timeout",
+                           "csi-address",
+                           "enable-pprof",
+                           "health-port",
+                           "http-endpoint",
+                           "kubelet-registration-path",
+                           "log-flush-frequency",
+                           "log-json-info-buffer-size",
+                           "log-json-split-stream",
+                           "log-text-info-buffer-size",
+                           "log-text-split-stream",
+                           "logging-format",
+                           "mode",
+                           "plugin-registration-path",
+                           "recreate-socket",
+                           "timeout",
+                           "v",
+                           "version",
+                           "vmodule"}) {
     EXPECT_NE(usage.find("\n  --" + std::string(flag) + " "), std::string::npos) << flag << "\n"
                                                                                  << usage;
   }

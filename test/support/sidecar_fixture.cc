@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/support/sidecar_fixture.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "lib/async/run.h"
+#include "lib/async/sleep.h"
+#include "lib/base/strings.h"
+
+namespace csinative::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+async::Task<bool> Poll(async::EventLoop* loop, std::function<bool()> done, MonotonicTime end) {
+  while (!done()) {
+    if (loop->Now() >= end) co_return false;
+    (void)co_await async::Sleep(std::chrono::milliseconds(5));
+  }
+  co_return true;
+}
+
+sockaddr_in Loopback(int port) {
+  sockaddr_in where{};
+  where.sin_family = AF_INET;
+  where.sin_port = htons(static_cast<uint16_t>(port));
+  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return where;
+}
+
+}  // namespace
+
+SidecarFixture::~SidecarFixture() {
+  program_.reset();
+  driver_.reset();
+  if (HasFailure()) {
+    std::fprintf(stderr, "---- %s\n%s----\n", program_path_.c_str(), Stderr().c_str());
+  }
+}
+
+void SidecarFixture::StartDriver(std::vector<std::string> arguments) {
+  std::vector<std::string> command = {driver_path_,
+                                      "--endpoint",
+                                      "unix://" + driver_socket(),
+                                      "--state-dir",
+                                      dir_.path() + "/driver",
+                                      "--log",
+                                      dir_.path() + "/calls.json"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  auto child = ChildProcess::Start(
+      {.command = std::move(command), .stderr_file = dir_.path() + "/driver.log"});
+  ASSERT_TRUE(child.ok()) << child.status().ToString();
+  driver_.emplace(std::move(child).value());
+  ASSERT_TRUE(Until([this] { return IsSocket(driver_socket()); }))
+      << Read(dir_.path() + "/driver.log");
+}
+
+void SidecarFixture::StopDriver() {
+  driver_.reset();
+  fs::remove(driver_socket());
+}
+
+void SidecarFixture::StartProgram(std::vector<std::string> arguments,
+                                  std::vector<std::string> wrapper) {
+  std::vector<std::string> command = std::move(wrapper);
+  command.push_back(program_path_);
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  auto child = ChildProcess::Start({.command = std::move(command),
+                                    .stdout_file = dir_.path() + "/program.out",
+                                    .stderr_file = log_path()});
+  ASSERT_TRUE(child.ok()) << child.status().ToString();
+  program_.emplace(std::move(child).value());
+}
+
+std::vector<std::string> SidecarFixture::AsFirstProcess() {
+  std::vector<std::string> wrapper = {"/usr/bin/unshare"};
+  if (::geteuid() != 0) wrapper.insert(wrapper.end(), {"--user", "--map-root-user"});
+  wrapper.insert(wrapper.end(), {"--pid", "--fork", "--kill-child"});
+  return wrapper;
+}
+
+pid_t SidecarFixture::Inner() const {
+  const std::string text =
+      Read(StrCat("/proc/", program_->pid(), "/task/", program_->pid(), "/children"));
+  return static_cast<pid_t>(std::strtol(text.c_str(), nullptr, 10));
+}
+
+bool SidecarFixture::Until(std::function<bool()> done, Duration limit) {
+  return async::RunTask(loop_, Poll(&loop_, std::move(done), loop_.Now() + limit));
+}
+
+int SidecarFixture::ExitCode(Duration limit) {
+  if (!Until([this] { return !Running(); }, limit)) return -1;
+  const int status = *program_->Poll();
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+std::string SidecarFixture::Read(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<int> SidecarFixture::Ports() const {
+  const std::string proc = StrCat("/proc/", program_->pid());
+  std::set<std::string> inodes;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(proc + "/fd", error)) {
+    const std::string target = fs::read_symlink(entry.path(), error).string();
+    if (target.starts_with("socket:[")) inodes.insert(target.substr(8, target.size() - 9));
+  }
+  std::set<int> ports;
+  for (const char* table : {"/net/tcp", "/net/tcp6"}) {
+    std::ifstream in(proc + table);
+    std::string line;
+    while (std::getline(in, line)) {
+      char local[64] = {};
+      char state[8] = {};
+      char inode[32] = {};
+      if (std::sscanf(line.c_str(), " %*s %63s %*s %7s %*s %*s %*s %*s %*s %31s", local, state,
+                      inode) != 3 ||
+          std::string_view(state) != "0A" || !inodes.contains(inode)) {
+        continue;
+      }
+      ports.insert(static_cast<int>(std::strtol(std::strrchr(local, ':') + 1, nullptr, 16)));
+    }
+  }
+  return {ports.begin(), ports.end()};
+}
+
+int SidecarFixture::HttpPort() const {
+  const std::vector<int> ports = Ports();
+  return ports.empty() ? 0 : ports.front();
+}
+
+std::string SidecarFixture::Http(const std::string& request, int port) const {
+  const UniqueFd fd = ConnectTo(port == 0 ? HttpPort() : port);
+  if (!fd.valid()) return "connection refused";
+  const timeval limit{10, 0};
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  (void)!::write(fd.get(), request.data(), request.size());
+  std::string answer;
+  char buffer[4096];
+  ssize_t got = 0;
+  while ((got = ::read(fd.get(), buffer, sizeof buffer)) > 0) {
+    answer.append(buffer, static_cast<size_t>(got));
+  }
+  return answer;
+}
+
+bool SidecarFixture::Exists(const std::string& path) {
+  struct stat info = {};
+  return ::lstat(path.c_str(), &info) == 0;
+}
+
+bool SidecarFixture::IsSocket(const std::string& path) {
+  struct stat info = {};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
+}
+
+Result<UniqueFd> ListenMute(const std::string& path) {
+  sockaddr_un where{};
+  where.sun_family = AF_UNIX;
+  std::strncpy(where.sun_path, path.c_str(), sizeof where.sun_path - 1);
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where) != 0 ||
+      ::listen(fd.get(), 100) != 0) {
+    return UnknownError(std::strerror(errno));
+  }
+  return fd;
+}
+
+UniqueFd ConnectTo(int port) {
+  UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in where = Loopback(port);
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where) != 0) fd.reset();
+  return fd;
+}
+
+int FreePort() {
+  const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in where = Loopback(0);
+  socklen_t size = sizeof where;
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where) != 0) return 0;
+  ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&where), &size);
+  return ntohs(where.sin_port);
+}
+
+}  // namespace csinative::test
