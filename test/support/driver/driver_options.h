@@ -20,6 +20,7 @@ struct DriverOptions {
   std::string node_id = "node-1";
   // Nodes that ControllerPublishVolume accepts besides node_id.
   std::vector<std::string> other_nodes;
+  bool ready = true;  // what Probe answers
   bool controller = true;
   bool node = true;
   // Names of plugin, controller and node capabilities that are not announced.

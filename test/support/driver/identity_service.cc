@@ -29,8 +29,8 @@ async::Task<Status> Capabilities(DriverContext* context,
   co_return Status();
 }
 
-async::Task<Status> Probe(::csi::v1::ProbeResponse* response) {
-  response->mutable_ready()->set_value(true);
+async::Task<Status> Probe(DriverContext* context, ::csi::v1::ProbeResponse* response) {
+  response->mutable_ready()->set_value(context->options.ready);
   co_return Status();
 }
 
@@ -47,7 +47,7 @@ void RegisterIdentityService(rpc::Server& server, DriverContext& context) {
       [ctx](const auto&, auto* response) { return Capabilities(ctx, response); });
   Serve<::csi::v1::ProbeRequest, ::csi::v1::ProbeResponse>(
       server, context, service, "Probe",
-      [](const auto&, auto* response) { return Probe(response); });
+      [ctx](const auto&, auto* response) { return Probe(ctx, response); });
 }
 
 }  // namespace csinative::driver

@@ -33,11 +33,13 @@ Status AddSegments(std::string_view text, std::map<std::string, std::string>* ou
   return Status();
 }
 
-void Register(cli::FlagSet& flags, DriverOptions& o, Faults& faults, std::string& mode) {
+void Register(cli::FlagSet& flags, DriverOptions& o, Faults& faults, std::string& mode,
+              bool& not_ready) {
   flags.StringFlag("endpoint", &o.endpoint, "Socket to listen on, unix:///absolute/path.");
   flags.StringFlag("state-dir", &o.state_dir, "Folder for volumes and snapshots.");
   flags.StringFlag("driver-name", &o.name, "Name the driver answers with.");
   flags.StringFlag("node-id", &o.node_id, "Id of the node this instance serves.");
+  flags.BoolFlag("not-ready", &not_ready, "Answers to Probe that it is not ready.");
   flags.StringFlag("mode", &mode, "Services to offer: controller, node or all.");
   flags.StringFlag("log", &o.log_file, "File for one JSON line a call.");
   flags.IntFlag("max-volumes-per-node", &o.max_volumes_per_node, "0: no limit.");
@@ -98,7 +100,8 @@ int Main(int argc, char** argv) {
   Faults faults;
   std::string mode = "all";
   cli::FlagSet flags(cli::Grammar::kPflag, argv[0]);
-  Register(flags, options, faults, mode);
+  bool not_ready = false;
+  Register(flags, options, faults, mode, not_ready);
   cli::ParseResult parsed = flags.Parse({argv + 1, argv + argc});
   if (parsed.outcome != cli::ParseResult::Outcome::kParsed) {
     std::fputs(parsed.stderr_text.c_str(), stderr);
@@ -112,6 +115,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "sample-driver: --endpoint and --state-dir are required\n");
     return 2;
   }
+  options.ready = !not_ready;
   options.controller = mode != "node";
   options.node = mode != "controller";
 
