@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What idle processes cost: memory, threads and wakeups, as rows of a Markdown table.
+# What idle processes cost: memory, threads, descriptors and wakeups, as rows of a Markdown table.
 #
 #   test/bench/idle.sh [--seconds N] NAME=PID...
 #
@@ -33,7 +33,7 @@ switches_between() {
 rollup_mib() { awk -v field="$2:" '$1 == field { printf "%.1f", $2 / 1024 }' "/proc/$1/smaps_rollup"; }
 
 main() {
-  local seconds=60 process pid name threads wakeups
+  local seconds=60 process pid name threads descriptors wakeups
   declare -A before
   if [[ ${1-} == --seconds ]]; then
     seconds="${2-}"
@@ -51,16 +51,17 @@ main() {
     before[$process]="$(switches "$pid")"
   done
   sleep "$seconds"
-  echo '| process | RSS MiB | PSS MiB | anonymous MiB | threads | wakeups/min |'
-  echo '|---|---:|---:|---:|---:|---:|'
+  echo '| process | RSS MiB | PSS MiB | anonymous MiB | threads | descriptors | wakeups/min |'
+  echo '|---|---:|---:|---:|---:|---:|---:|'
   for process; do
     pid="${process##*=}"
     name="${process%=*}"
     # The counters first: reading smaps takes time.
     wakeups="$(($(switches_between "${before[$process]}" "$(switches "$pid")") * 60 / seconds))"
     threads="$(awk '/^Threads:/ { print $2 }' "/proc/$pid/status")"
-    printf '| %s | %s | %s | %s | %s | %s |\n' "$name" "$(rollup_mib "$pid" Rss)" "$(rollup_mib "$pid" Pss)" \
-      "$(rollup_mib "$pid" Anonymous)" "$threads" "$wakeups"
+    descriptors="$(find "/proc/$pid/fd" -mindepth 1 | wc -l)"
+    printf '| %s | %s | %s | %s | %s | %s | %s |\n' "$name" "$(rollup_mib "$pid" Rss)" "$(rollup_mib "$pid" Pss)" \
+      "$(rollup_mib "$pid" Anonymous)" "$threads" "$descriptors" "$wakeups"
   done
 }
 

@@ -189,8 +189,20 @@ syncFrequency: 10s
 serializeImagePulls: false
 maxPods: 200
 EOF_KUBELET
+  node_kubelet_run "$dir" "$address"
+}
+
+# node_kubelet_run DIR ADDRESS: with what node_kubelet_start has written.
+node_kubelet_run() {
+  local dir="$1" address="$2"
   node_process_start "$dir" kubelet "$(binaries_dir kubernetes)/kubelet" --config "$dir/node/kubelet.yaml" --kubeconfig "$dir/node.kubeconfig" \
     --root-dir "$node_kubelet_root" --cert-dir "$dir/pki" --hostname-override "$node_name" --node-ip "$address" -v "${E2E_KUBELET_V:-2}"
+}
+
+# node_kubelet_restart DIR: kubelet alone; containers, driver and mounts stay.
+node_kubelet_restart() {
+  process_stop "$1" kubelet KILL
+  node_kubelet_run "$1" "$(node_address)"
 }
 
 node_ready() {
