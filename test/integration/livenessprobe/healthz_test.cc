@@ -7,9 +7,11 @@
 
 #include <csignal>
 #include <filesystem>
+#include <optional>
 
 #include "lib/base/strings.h"
 #include "test/integration/livenessprobe/fixture.h"
+#include "test/support/oracle.h"
 
 namespace csinative {
 namespace {
@@ -42,6 +44,7 @@ class HealthzTest : public LivenessprobeFixture {
 
 // H1, 12.2 row 3.
 TEST_F(HealthzTest, AnyMethodGetsTheSameAnswer) {
+  const oracle::Row row("registrar/12.2/3");
   Serve();
   for (const char* method : {"GET", "POST", "PUT", "DELETE", "BREW"}) {
     const std::string answer =
@@ -87,7 +90,8 @@ struct AnswerRow {
   const char* name;
   std::vector<std::string> driver_arguments;
   const char* body;
-  const char* code;  // of the sample
+  const char* code;      // of the sample
+  const char* row = "";  // of the oracle
 };
 void PrintTo(const AnswerRow& row, std::ostream* out) { *out << row.name; }
 
@@ -95,6 +99,8 @@ class UnhealthyDriverTest : public HealthzTest, public ::testing::WithParamInter
 
 // H3, H4, H5.
 TEST_P(UnhealthyDriverTest, IsA500WithItsTextAndASampleWithItsCode) {
+  std::optional<oracle::Row> oracle_row;
+  if (*GetParam().row != '\0') oracle_row.emplace(GetParam().row);
   Serve(GetParam().driver_arguments, "500ms");
   const std::string answer = Ask();
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 500 "));
@@ -110,11 +116,16 @@ TEST_P(UnhealthyDriverTest, IsA500WithItsTextAndASampleWithItsCode) {
 INSTANTIATE_TEST_SUITE_P(
     Rows, UnhealthyDriverTest,
     ::testing::Values(
-        AnswerRow{"12_13_33_not_ready", {"--not-ready"}, "driver responded but is not ready", "OK"},
+        AnswerRow{"12_13_33_not_ready",
+                  {"--not-ready"},
+                  "driver responded but is not ready",
+                  "OK",
+                  "registrar/12.13/33"},
         AnswerRow{"12_13_34_failed_precondition",
                   {"--fail", "Probe=FailedPrecondition:not healthy"},
                   "rpc error: code = FailedPrecondition desc = not healthy",
-                  "FailedPrecondition"},
+                  "FailedPrecondition",
+                  "registrar/12.13/34"},
         AnswerRow{"H4_unimplemented",
                   {"--fail", "Probe=Unimplemented:unknown service csi.v1.Identity"},
                   "rpc error: code = Unimplemented desc = unknown service csi.v1.Identity",
@@ -126,11 +137,13 @@ INSTANTIATE_TEST_SUITE_P(
         AnswerRow{"12_13_35_hangs",
                   {"--hang", "Probe"},
                   "rpc error: code = DeadlineExceeded desc = context deadline exceeded",
-                  "DeadlineExceeded"}),
+                  "DeadlineExceeded",
+                  "registrar/12.13/35"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 // H7, 12.2 row 2.
 TEST_F(HealthzTest, RemovedSocketIsA500AfterTheTimeoutThoughTheDriverRuns) {
+  const oracle::Row row("registrar/12.2/2");
   Serve({}, "400ms");
   EXPECT_THAT(Ask(), StartsWith("HTTP/1.1 200 "));
   fs::remove(driver_socket());
@@ -145,6 +158,7 @@ TEST_F(HealthzTest, RemovedSocketIsA500AfterTheTimeoutThoughTheDriverRuns) {
 
 // 12.2 row 4.
 TEST_F(HealthzTest, KilledDriverIsA500) {
+  const oracle::Row row("registrar/12.2/4");
   Serve();
   EXPECT_THAT(Http(kHead), StartsWith("HTTP/1.1 200 "));
   driver_->Signal(SIGKILL);

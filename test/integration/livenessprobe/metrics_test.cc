@@ -6,6 +6,7 @@
 
 #include "lib/base/strings.h"
 #include "test/integration/livenessprobe/fixture.h"
+#include "test/support/oracle.h"
 
 namespace csinative {
 namespace {
@@ -37,6 +38,8 @@ class LivenessprobeMetricsTest : public LivenessprobeFixture {
 
 // I1, 12.13 row 36, 12.4 row 13.
 TEST_F(LivenessprobeMetricsTest, FirstScrapeHasTheNameCallUnderAnUnknownDriver) {
+  const oracle::Row row("registrar/12.13/36");
+  const oracle::Row row2("registrar/12.4/11");
   const std::string answer = Scrape();
   EXPECT_THAT(Lines(answer, "# TYPE "),
               ElementsAre("# TYPE csi_sidecar_operations_seconds histogram",

@@ -9,9 +9,11 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "lib/base/strings.h"
 #include "test/integration/livenessprobe/fixture.h"
+#include "test/support/oracle.h"
 
 namespace csinative {
 namespace {
@@ -28,7 +30,8 @@ struct FlagRow {
   const char* name;
   std::vector<std::string> arguments;
   int code;
-  const char* says;  // on stderr
+  const char* says;      // on stderr
+  const char* row = "";  // of the oracle
 };
 void PrintTo(const FlagRow& row, std::ostream* out) { *out << row.name; }
 
@@ -37,6 +40,8 @@ class LivenessprobeFlagTest : public LivenessprobeFixture,
 
 // None of them looks for the driver, which is absent: the program would wait for it.
 TEST_P(LivenessprobeFlagTest, ExitsWithTheCodeAndTheText) {
+  std::optional<oracle::Row> oracle_row;
+  if (*GetParam().row != '\0') oracle_row.emplace(GetParam().row);
   StartProgram(GetParam().arguments);
   EXPECT_EQ(ExitCode(), GetParam().code);
   EXPECT_TRUE(Logged(GetParam().says)) << Stderr();
@@ -47,7 +52,11 @@ INSTANTIATE_TEST_SUITE_P(
     Rows, LivenessprobeFlagTest,
     ::testing::Values(
         FlagRow{"A1_help", {"--help"}, 0, "--probe-timeout duration"},
-        FlagRow{"12_13_23_version", {"--version"}, 2, "flag provided but not defined: -version\n"},
+        FlagRow{"12_13_23_version",
+                {"--version"},
+                2,
+                "flag provided but not defined: -version\n",
+                "registrar/12.13/23"},
         FlagRow{"A4_unknown_flag", {"-bogus"}, 2, "flag provided but not defined: -bogus\nUsage "},
         FlagRow{"A4_missing_value", {"-csi-address"}, 2, "flag needs an argument: -csi-address"},
         FlagRow{"A4_three_dashes", {"---x"}, 2, "bad flag syntax: ---x"},
@@ -60,11 +69,13 @@ INSTANTIATE_TEST_SUITE_P(
         FlagRow{"12_13_24_port_and_endpoint",
                 {"--health-port=9899", "--http-endpoint=:1"},
                 1,
-                "\"Only one of `--health-port` and `--http-endpoint` can be set\""},
+                "\"Only one of `--health-port` and `--http-endpoint` can be set\"",
+                "registrar/12.13/24"},
         FlagRow{"12_13_26_metrics_and_endpoint",
                 {"--metrics-address=:8080", "--http-endpoint=:1"},
                 1,
-                "\"Only one of `--metrics-address` and `--http-endpoint` can be set\""},
+                "\"Only one of `--metrics-address` and `--http-endpoint` can be set\"",
+                "registrar/12.13/26"},
         FlagRow{"G2_all_three",
                 {"--metrics-address=:8080", "--http-endpoint=:1", "--health-port=9899"},
                 1,
@@ -165,6 +176,7 @@ TEST_F(LivenessprobeStartTest, WithoutFlagsItListensOnPort9808) {
 
 // G4, G10, 12.13 row 27.
 TEST_F(LivenessprobeStartTest, HealthPortIsOfAllAddressesAndHasNoMetrics) {
+  const oracle::Row row("registrar/12.13/27");
   StartDriver();
   StartServing({"--health-port="});
   EXPECT_THAT(Get("/healthz"), EndsWith("\r\n\r\nok"));
@@ -177,6 +189,8 @@ TEST_F(LivenessprobeStartTest, HealthPortIsOfAllAddressesAndHasNoMetrics) {
 
 // 12.13 row 25 and 30.
 TEST_F(LivenessprobeStartTest, EndpointHasBothAndTheDefaultPortIsNoContradiction) {
+  const oracle::Row row("registrar/12.13/25");
+  const oracle::Row row2("registrar/12.13/30");
   StartDriver();
   StartServing({"--http-endpoint=127.0.0.1:0", "--health-port=9808"});
   EXPECT_THAT(Get("/healthz"), EndsWith("\r\n\r\nok"));
@@ -195,6 +209,7 @@ TEST_F(LivenessprobeStartTest, EndpointOnTheLoopbackIsThereAlone) {
 
 // G9, 12.13 row 31; field report 75: two pods of one host network. The address is in the text.
 TEST_F(LivenessprobeStartTest, PortInUseIsToldAndExitsWithZero) {
+  const oracle::Row row("registrar/12.13/31");
   StartDriver();
   StartServing({"--health-port="});
   const int port = HttpPort();
@@ -259,6 +274,7 @@ TEST_F(LivenessprobeStartTest, MetricsAddressIsAServerOfItsOwn) {
 
 // G12, 12.13 row 32.
 TEST_F(LivenessprobeStartTest, MetricsPortInUseExitsWithOne) {
+  const oracle::Row row("registrar/12.13/32");
   StartDriver();
   StartServing();
   const int port = HttpPort();
@@ -277,6 +293,7 @@ struct PathRow {
   const char* name;
   std::vector<std::string> arguments;
   const char* path = nullptr;  // serves metrics there; null: panics
+  const char* row = "";        // of the oracle
 };
 void PrintTo(const PathRow& row, std::ostream* out) { *out << row.name; }
 
@@ -285,6 +302,8 @@ class LivenessprobePathTest : public LivenessprobeFixture,
 
 // G13 to G15.
 TEST_P(LivenessprobePathTest, ServesMetricsOrPanicsAfterTheDriverAnswered) {
+  std::optional<oracle::Row> oracle_row;
+  if (*GetParam().row != '\0') oracle_row.emplace(GetParam().row);
   StartDriver();
   StartLivenessprobe(GetParam().arguments);
   if (GetParam().path == nullptr) {
@@ -301,7 +320,10 @@ INSTANTIATE_TEST_SUITE_P(
     Rows, LivenessprobePathTest,
     ::testing::Values(
         PathRow{"G13_healthz", {"--http-endpoint=127.0.0.1:0", "--metrics-path=/healthz"}},
-        PathRow{"12_13_29_empty", {"--http-endpoint=127.0.0.1:0", "--metrics-path="}},
+        PathRow{"12_13_29_empty",
+                {"--http-endpoint=127.0.0.1:0", "--metrics-path="},
+                nullptr,
+                "registrar/12.13/29"},
         PathRow{"G13_no_slash", {"--http-endpoint=127.0.0.1:0", "--metrics-path=metrics"}},
         PathRow{"G13_unclosed", {"--http-endpoint=127.0.0.1:0", "--metrics-path=/{"}},
         PathRow{"G14_other", {"--http-endpoint=127.0.0.1:0", "--metrics-path=/m"}, "/m"},
@@ -309,7 +331,8 @@ INSTANTIATE_TEST_SUITE_P(
         PathRow{"G14_subtree", {"--http-endpoint=127.0.0.1:0", "--metrics-path=/m/"}, "/m/x"},
         PathRow{"12_13_28_not_looked_at_without_exposure",
                 {"--health-port=0", "--metrics-path="},
-                "/healthz"}),
+                "/healthz",
+                "registrar/12.13/28"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 // G15.

@@ -35,6 +35,10 @@ class RegistrarFixture : public test::SidecarFixture {
   // of success. An error of a call before the notification ends it.
   Result<Registration> Register(std::string refusal = "");
   Result<::pluginregistration::PluginInfo> GetInfo();
+  // Whether the socket comes within the limit and answers.
+  bool Answers(Duration limit) {
+    return Until([this] { return IsSocket(socket()); }, limit) && GetInfo().ok();
+  }
 
   std::string folder() const { return dir_.path() + "/registration"; }
   // The registration socket.

@@ -12,6 +12,7 @@
 
 #include "lib/base/strings.h"
 #include "test/integration/registrar/fixture.h"
+#include "test/support/oracle.h"
 
 namespace csinative {
 namespace {
@@ -74,6 +75,8 @@ TEST_F(HttpTest, UncleanPathIsRedirected) {
 
 // E5 to E7.
 TEST_F(HttpTest, AnswerFollowsWhatIsAtTheSocketPath) {
+  const oracle::Row row("registrar/12.13/20");
+  const oracle::Row row2("registrar/12.13/21");
   Serve();
   EXPECT_THAT(Get("/healthz"), EndsWith("\r\n\r\nok"));
   fs::remove(socket());
@@ -125,12 +128,14 @@ TEST_F(HttpTest, HealthPortListensOnAllAddresses) {
 
 // E14.
 TEST_F(HttpTest, NegativeHealthPortLeavesTheEndpoint) {
+  const oracle::Row row("registrar/12.13/8");
   Serve({"--health-port=-1", "--http-endpoint=127.0.0.1:0"});
   EXPECT_THAT(Get("/healthz"), EndsWith("\r\n\r\nok"));
 }
 
 // E15.
 TEST_F(HttpTest, PortInUseEndsTheProcessAndLeavesTheSocket) {
+  const oracle::Row row("registrar/12.13/10");
   Serve();
   const int port = HttpPort();
   auto first = std::move(program_);

@@ -13,6 +13,7 @@
 #include "lib/base/strings.h"
 #include "test/integration/registrar/fixture.h"
 #include "test/integration/registrar/kubelet_wire.h"
+#include "test/support/oracle.h"
 
 namespace csinative {
 namespace {
@@ -83,6 +84,7 @@ TEST_F(RegistrationTest, SocketIsForItsOwnerOnly) {
 
 // D4, 12.13 row 13, and registrar 10: the next process replaces the socket.
 TEST_F(RegistrationTest, RefusalEndsTheProcessWithoutAnAnswerAndTheNextOneRegisters) {
+  const oracle::Row row("registrar/12.13/13");
   StartAll();
   const auto registration = Register("no such luck");
   ASSERT_TRUE(registration.ok()) << registration.status().ToString();
@@ -163,7 +165,7 @@ TEST_F(RegistrationTest, RemovedSocketIsMadeAgainOnRequest) {
   StartAll({"--recreate-socket", "--http-endpoint=127.0.0.1:0"});
   ASSERT_TRUE(Until([this] { return HttpPort() != 0; }));
   fs::remove(socket());
-  ASSERT_TRUE(Until([this] { return IsSocket(socket()) && GetInfo().ok(); }, seconds(20)));
+  ASSERT_TRUE(Answers(seconds(20)));
   struct stat info = {};
   ASSERT_EQ(::lstat(socket().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode, static_cast<mode_t>(S_IFSOCK | 0700));
@@ -180,7 +182,7 @@ TEST_F(RegistrationTest, SocketIsMadeAgainOnceItsFolderIsBack) {
   ASSERT_TRUE(Until([this] { return Logged("\"Failed to listen on socket\""); }, seconds(20)));
   EXPECT_TRUE(Running());
   fs::create_directory(folder());
-  ASSERT_TRUE(Until([this] { return IsSocket(socket()) && GetInfo().ok(); }, seconds(20)));
+  ASSERT_TRUE(Answers(seconds(20)));
 }
 
 TEST_F(RegistrationTest, NameIsAskedForOnce) {
@@ -200,7 +202,7 @@ TEST_F(RegistrationTest, AddressFormsReachTheDriver) {
        {"unix://" + driver_socket(), "unix:" + driver_socket(), "/tmp/.." + driver_socket()}) {
     StartProgram({"--csi-address=" + address, "--kubelet-registration-path=/x",
                   "--plugin-registration-path=" + folder() + "/", "-v=5"});
-    EXPECT_TRUE(Until([this] { return GetInfo().ok(); }, seconds(5))) << address;
+    EXPECT_TRUE(Answers(seconds(5))) << address;
     program_->Signal(SIGTERM);
     EXPECT_EQ(ExitCode(), 0);
     EXPECT_FALSE(Exists(socket()));

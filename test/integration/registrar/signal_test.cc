@@ -14,6 +14,7 @@
 
 #include "lib/base/strings.h"
 #include "test/integration/registrar/fixture.h"
+#include "test/support/oracle.h"
 
 namespace csinative {
 namespace {
@@ -31,6 +32,7 @@ class SignalTest : public RegistrarFixture {
 
 // F1, 12.13 row 14.
 TEST_F(SignalTest, TermTakesTheRegistrationBack) {
+  const oracle::Row row("registrar/12.13/14");
   StartAll();
   (void)Register();
   const std::string before = Stderr();
@@ -41,6 +43,7 @@ TEST_F(SignalTest, TermTakesTheRegistrationBack) {
 
 // F2, 12.13 row 15.
 TEST_F(SignalTest, TermRemovesWhateverReplacedTheSocket) {
+  const oracle::Row row("registrar/12.13/15");
   const std::string target = dir_.path() + "/target";
   std::ofstream(target) << "text";
   const std::vector<std::function<void()>> states = {
@@ -62,6 +65,7 @@ TEST_F(SignalTest, TermRemovesWhateverReplacedTheSocket) {
 
 // F3, 12.13 row 16.
 TEST_F(SignalTest, TermLeavesAFolderWithContentAndFails) {
+  const oracle::Row row("registrar/12.13/16");
   StartAll();
   fs::remove(socket());
   fs::create_directories(socket() + "/more");
@@ -117,6 +121,7 @@ TEST_F(SignalTest, QuitAndAbortExitWithTwo) {
 
 // F7, 12.13 row 17.
 TEST_F(SignalTest, SignalsWithoutMeaningHaveNoEffect) {
+  const oracle::Row row("registrar/12.13/17");
   StartAll();
   for (const int signal :
        {SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD, SIGWINCH, SIGXCPU, SIGPIPE, SIGIO, SIGRTMIN + 3}) {
@@ -136,6 +141,7 @@ TEST_F(SignalTest, TermBeforeTheDriverIsThereEndsItByTheSignal) {
 
 // F1, F5, F9, 12.13 row 19: as a container's first process.
 TEST_F(SignalTest, AsFirstProcessSignalsBecomeExitCodes) {
+  const oracle::Row row("registrar/12.13/19");
   struct Row {
     int signal;
     bool driver;
@@ -171,6 +177,7 @@ TEST_F(SignalTest, IgnoredAtStartIntAndHupStayIgnoredAndTermDoesNot) {
 
 // F13, 12.13 row 18.
 TEST_F(SignalTest, WithNobodyToReadItsLogItIsKilledAtTheNextRecord) {
+  const oracle::Row row("registrar/12.13/18");
   StartDriver();
   // The reader of the pipe ends as soon as the program serves.
   const std::string fifo = log_path();
@@ -179,7 +186,7 @@ TEST_F(SignalTest, WithNobodyToReadItsLogItIsKilledAtTheNextRecord) {
   ASSERT_TRUE(reader.valid());
   StartProgram(UsualArguments());
   ASSERT_TRUE(Until([this] { return IsSocket(socket()); }));
-  ASSERT_TRUE(Until([this] { return GetInfo().ok(); }));
+  ASSERT_TRUE(Answers(seconds(20)));
   EXPECT_TRUE(Running());
   reader.reset();
   (void)GetInfo();
@@ -193,7 +200,7 @@ TEST_F(SignalTest, FullDeviceForItsLogIsIgnored) {
   fs::create_symlink("/dev/full", log_path());
   StartProgram(UsualArguments());
   ASSERT_TRUE(Until([this] { return IsSocket(socket()); }));
-  EXPECT_TRUE(Until([this] { return GetInfo().ok(); }));
+  EXPECT_TRUE(Answers(seconds(20)));
   EXPECT_TRUE(Running());
   fs::remove(log_path());
 }

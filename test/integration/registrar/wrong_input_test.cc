@@ -9,11 +9,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/base/strings.h"
 #include "test/integration/registrar/fixture.h"
+#include "test/support/oracle.h"
 
 namespace csinative {
 namespace {
@@ -28,17 +30,21 @@ struct FlagRow {
   int code;
   const char* says;                 // on stderr
   const char* never_says = "\x01";  // nor this
+  const char* row = "";             // of the oracle
 };
 void PrintTo(const FlagRow& row, std::ostream* out) { *out << row.name; }
 
 class WrongFlagTest : public RegistrarFixture, public ::testing::WithParamInterface<FlagRow> {};
 
 TEST_P(WrongFlagTest, ExitsWithTheCodeAndTheText) {
+  std::optional<oracle::Row> oracle_row;
+  if (*GetParam().row != '\0') oracle_row.emplace(GetParam().row);
   StartProgram(GetParam().arguments);
   EXPECT_EQ(ExitCode(), GetParam().code);
   EXPECT_TRUE(Logged(GetParam().says)) << Stderr();
   EXPECT_FALSE(Logged(GetParam().never_says)) << Stderr();
   EXPECT_EQ(Stdout(), "");
+  EXPECT_TRUE(fs::is_empty(folder()));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -64,7 +70,9 @@ INSTANTIATE_TEST_SUITE_P(
         FlagRow{"12_13_3_bad_log_format_beats_version",
                 {"--version", "--logging-format=xml"},
                 1,
-                "Unsupported log format"},
+                "Unsupported log format",
+                "\x01",
+                "registrar/12.13/3"},
         FlagRow{"A13_all_logging_errors",
                 {"--log-flush-frequency=0s", "--logging-format=xml", "--log-text-split-stream"},
                 1,
@@ -73,7 +81,8 @@ INSTANTIATE_TEST_SUITE_P(
                 {},
                 1,
                 "\"kubelet-registration-path is a required parameter\"",
-                "\"Version\""},
+                "\"Version\"",
+                "registrar/12.13/1"},
         FlagRow{"A5_flags_end_at_a_dash", {"-", "-bogus"}, 1, "is a required parameter"},
         FlagRow{"B2_probe_without_path",
                 {"--mode=kubelet-registration-probe"},
@@ -88,7 +97,8 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--kubelet-registration-path=/x", "--health-port=9809", "--http-endpoint=:9809"},
                 1,
                 "\"Only one of `--health-port` and `--http-endpoint` can be set\"",
-                "Attempting"},
+                "Attempting",
+                "registrar/12.13/9"},
         FlagRow{"B5_empty_address",
                 {"--kubelet-registration-path=/x", "--csi-address="},
                 1,
@@ -104,6 +114,7 @@ class WrongInputTest : public RegistrarFixture {};
 
 // A2, 12.13 row 2.
 TEST_F(WrongInputTest, VersionIsTheOnlyThingOnStdout) {
+  const oracle::Row row("registrar/12.13/2");
   StartProgram({"--version", "x", "-bogus"});
   EXPECT_EQ(ExitCode(), 0);
   EXPECT_TRUE(Stdout().starts_with(REGISTRAR_BINARY " v")) << Stdout();
@@ -113,6 +124,7 @@ TEST_F(WrongInputTest, VersionIsTheOnlyThingOnStdout) {
 
 // B2, B21, 12.13 row 4, and what broke in the field: no file is written, no socket opened.
 TEST_F(WrongInputTest, ProbeModeSucceedsSilentlyWhateverTheSurroundings) {
+  const oracle::Row row("registrar/12.13/4");
   const std::string kubelet_folder = dir_.path() + "/plugins";
   fs::create_directory(kubelet_folder);
   std::ofstream(kubelet_folder + "/registration") << "left over";
@@ -124,6 +136,11 @@ TEST_F(WrongInputTest, ProbeModeSucceedsSilentlyWhateverTheSurroundings) {
   EXPECT_EQ(Stdout(), "");
   EXPECT_EQ(Read(kubelet_folder + "/registration"), "left over");
   EXPECT_TRUE(fs::is_empty(folder()));
+  StartProgram({"--mode=kubelet-registration-probe", "--kubelet-registration-path=/x"});
+  EXPECT_EQ(ExitCode(seconds(5)), 0);
+  EXPECT_EQ(Stderr(), "");
+  StartProgram({"--mode=kubelet-registration-probe"});
+  EXPECT_EQ(ExitCode(seconds(5)), 1);
 }
 
 // The same where nothing can be written at all.
@@ -145,7 +162,8 @@ TEST_F(WrongInputTest, ProbeModeSucceedsWithAReadOnlyRoot) {
 
 // B13, 12.13 row 7.
 TEST_F(WrongInputTest, HangingDriverEndsTheProcessAfterTheTimeout) {
-  StartDriver({"--hang", "GetPluginInfo"});
+  const oracle::Row row("registrar/12.13/7");
+  StartDriver({"--delay", "GetPluginInfo=2s"});
   const MonotonicTime start = loop_.Now();
   StartProgram(UsualArguments());
   EXPECT_EQ(ExitCode(seconds(10)), 1);
@@ -220,6 +238,7 @@ TEST_F(WrongInputTest, NameWithASlashNeedsThatFolder) {
 
 // B7 to B10. All at once, because each waits for half a minute.
 TEST_F(WrongInputTest, DriverThatNeverAnswersEndsTheProcessAfterThirtySeconds) {
+  const oracle::Row row("registrar/12.13/6");
   struct Case {
     std::string address;
     std::string log;
@@ -338,9 +357,15 @@ TEST_F(WrongInputTest, ConnectionTimeoutIsOnlyNoted) {
 
 // B3, 12.13 row 5.
 TEST_F(WrongInputTest, OtherModesRegister) {
-  StartAll({"--mode=KUBELET-REGISTRATION-PROBE"});
-  EXPECT_TRUE(Logged("\"Running node-driver-registrar\" mode=\"KUBELET-REGISTRATION-PROBE\""));
-  EXPECT_TRUE(GetInfo().ok());
+  const oracle::Row row("registrar/12.13/5");
+  StartDriver();
+  for (const std::string mode : {"KUBELET-REGISTRATION-PROBE", "registration", "node-register"}) {
+    fs::remove(log_path());
+    StartProgram(UsualArguments({"--mode=" + mode}));
+    WaitForSocket();
+    EXPECT_TRUE(Logged(StrCat("\"Running node-driver-registrar\" mode=\"", mode, "\"")));
+    EXPECT_TRUE(GetInfo().ok());
+  }
 }
 
 struct ListenRow {

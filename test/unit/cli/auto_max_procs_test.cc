@@ -11,6 +11,7 @@
 #include <string>
 
 #include "lib/log/output.h"
+#include "test/support/oracle.h"
 
 namespace csinative::cli {
 namespace {
@@ -45,6 +46,7 @@ class AutoMaxProcsTest : public ::testing::Test {
 
 // common/20.10/14
 TEST_F(AutoMaxProcsTest, SecondEnableDoesNothingAndDisableUndoes) {
+  const oracle::Row row("registrar/12.5/14");
   Write("/proc/self/cgroup", "0::/\n");
   Write("/sys/fs/cgroup/cpu.max", "250000 100000\n");
   AutoMaxProcs procs = Make();
@@ -59,6 +61,8 @@ TEST_F(AutoMaxProcsTest, SecondEnableDoesNothingAndDisableUndoes) {
 
 // common/20.10/12 and 13
 TEST_F(AutoMaxProcsTest, TakesBooleansOnly) {
+  const oracle::Row row("registrar/12.5/12");
+  const oracle::Row row2("registrar/12.5/13");
   AutoMaxProcs procs = Make();
   for (const char* text : {"true", "false", "", "1", "F"}) EXPECT_TRUE(procs.Set(text).ok());
   EXPECT_EQ(procs.Set("error").message(), R"(strconv.ParseBool: parsing "error": invalid syntax)");

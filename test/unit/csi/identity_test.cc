@@ -5,12 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/async/run.h"
 #include "lib/async/sleep.h"
 #include "test/support/fake_channel.h"
+#include "test/support/oracle.h"
 
 namespace csinative::csi {
 namespace {
@@ -25,6 +27,7 @@ class IdentityTest : public ::testing::Test {
 };
 
 TEST_F(IdentityTest, DriverNameIsReturnedAsItIs) {  // R1
+  const oracle::Row row("registrar/12.5/1");
   ::csi::v1::GetPluginInfoResponse response;
   response.set_name("csi/example");
   channel_.Answer("/csi.v1.Identity/GetPluginInfo", response);
@@ -32,18 +35,21 @@ TEST_F(IdentityTest, DriverNameIsReturnedAsItIs) {  // R1
 }
 
 TEST_F(IdentityTest, EmptyDriverNameIsAnError) {  // R2
+  const oracle::Row row("registrar/12.5/3");
   channel_.Answer("/csi.v1.Identity/GetPluginInfo", ::csi::v1::GetPluginInfoResponse());
   EXPECT_EQ(async::RunTask(scheduler_, loop_, GetDriverName(channel_)).status().message(),
             "driver name is empty");
 }
 
 TEST_F(IdentityTest, DriverNameFailurePassesThrough) {  // R2
+  const oracle::Row row("registrar/12.5/2");
   channel_.Fail("/csi.v1.Identity/GetPluginInfo", RpcStatus(12, "unknown service csi.v1.Identity"));
   EXPECT_EQ(async::RunTask(scheduler_, loop_, GetDriverName(channel_)).status().message(),
             "rpc error: code = Unimplemented desc = unknown service csi.v1.Identity");
 }
 
 TEST_F(IdentityTest, PluginCapabilitiesKeepUnknownAndSkipOtherKinds) {  // R3, R4, R5
+  const oracle::Row row("registrar/12.5/11");
   using ::csi::v1::PluginCapability;
   ::csi::v1::GetPluginCapabilitiesResponse response;
   response.add_capabilities()->mutable_service()->set_type(
@@ -57,6 +63,27 @@ TEST_F(IdentityTest, PluginCapabilitiesKeepUnknownAndSkipOtherKinds) {  // R3, R
   EXPECT_TRUE(set->Has(PluginCapability::Service::CONTROLLER_SERVICE));
   EXPECT_TRUE(set->Has(PluginCapability::Service::UNKNOWN));
   EXPECT_FALSE(set->Has(PluginCapability::Service::VOLUME_ACCESSIBILITY_CONSTRAINTS));
+}
+
+TEST_F(IdentityTest, PluginCapabilitiesMayBeNoneAndFailuresPassThrough) {  // R3
+  const oracle::Row row("registrar/12.5/11");
+  const std::string method = "/csi.v1.Identity/GetPluginCapabilities";
+  using ::csi::v1::PluginCapability;
+  ::csi::v1::GetPluginCapabilitiesResponse unknown;
+  unknown.add_capabilities()->mutable_service()->set_type(PluginCapability::Service::UNKNOWN);
+  ::csi::v1::GetPluginCapabilitiesResponse untyped;
+  untyped.add_capabilities();
+  for (const auto& response : {unknown, untyped, ::csi::v1::GetPluginCapabilitiesResponse()}) {
+    channel_.Answer(method, response);
+    auto set = async::RunTask(scheduler_, loop_, GetPluginCapabilities(channel_));
+    ASSERT_TRUE(set.ok());
+    const bool has_type =
+        response.capabilities_size() > 0 && response.capabilities(0).has_service();
+    EXPECT_EQ(set->Has(PluginCapability::Service::UNKNOWN), has_type);
+    EXPECT_FALSE(set->Has(PluginCapability::Service::CONTROLLER_SERVICE));
+  }
+  channel_.Fail(method, RpcStatus(14, "gone"));
+  EXPECT_FALSE(async::RunTask(scheduler_, loop_, GetPluginCapabilities(channel_)).ok());
 }
 
 TEST_F(IdentityTest, ControllerCapabilitiesAreExactlyTheAnnouncedOnes) {  // R7, R9
@@ -80,11 +107,14 @@ struct ProbeRow {
   std::vector<std::string> answers;
   size_t calls;
   const char* error = "";
+  const char* row = "";  // of the oracle
 };
 
 class WaitUntilReadyTest : public ::testing::TestWithParam<ProbeRow> {};
 
 TEST_P(WaitUntilReadyTest, FollowsTheProbeTable) {
+  std::optional<oracle::Row> oracle_row;
+  if (*GetParam().row != '\0') oracle_row.emplace(GetParam().row);
   async::VirtualScheduler scheduler;
   async::VirtualLoop loop(scheduler);
   testing::FakeChannel channel;
@@ -114,21 +144,29 @@ TEST_P(WaitUntilReadyTest, FollowsTheProbeTable) {
 INSTANTIATE_TEST_SUITE_P(
     Rows, WaitUntilReadyTest,
     ::testing::Values(
-        ProbeRow{"P1_ready", {"ready"}, 1}, ProbeRow{"P1_absent", {"absent"}, 1},
+        ProbeRow{"P1_ready", {"ready"}, 1, "", "registrar/12.5/4"},
+        ProbeRow{"P1_absent", {"absent"}, 1, "", "registrar/12.5/5"},
         ProbeRow{"P2_error",
                  {"Unknown"},
                  1,
-                 "CSI driver probe failed: rpc error: code = Unknown desc = mock"},
+                 "CSI driver probe failed: rpc error: code = Unknown desc = mock",
+                 "registrar/12.5/6"},
         ProbeRow{"P3_timeout_then_error",
                  {"DeadlineExceeded", "Unknown"},
                  2,
-                 "CSI driver probe failed: rpc error: code = Unknown desc = mock"},
-        ProbeRow{"P4_timeouts_then_ready", {"DeadlineExceeded", "DeadlineExceeded", "ready"}, 3},
+                 "CSI driver probe failed: rpc error: code = Unknown desc = mock",
+                 "registrar/12.5/7"},
+        ProbeRow{"P4_timeouts_then_ready",
+                 {"DeadlineExceeded", "DeadlineExceeded", "ready"},
+                 3,
+                 "",
+                 "registrar/12.5/8"},
         ProbeRow{"P5_not_ready_then_error",
                  {"not", "Unknown"},
                  2,
-                 "CSI driver probe failed: rpc error: code = Unknown desc = mock"},
-        ProbeRow{"P6_not_ready_then_ready", {"not", "not", "ready"}, 3},
+                 "CSI driver probe failed: rpc error: code = Unknown desc = mock",
+                 "registrar/12.5/9"},
+        ProbeRow{"P6_not_ready_then_ready", {"not", "not", "ready"}, 3, "", "registrar/12.5/10"},
         ProbeRow{"P7_unimplemented",
                  {"Unimplemented"},
                  1,

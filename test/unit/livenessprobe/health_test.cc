@@ -16,6 +16,7 @@
 #include "lib/log/output.h"
 #include "proto/csi/v1/csi.pb.h"
 #include "test/support/fake_channel.h"
+#include "test/support/oracle.h"
 
 namespace csinative::livenessprobe {
 namespace {
@@ -140,6 +141,7 @@ class HealthTest : public ::testing::Test {
 
 struct AnswerRow {
   const char* name;
+  const char* row = "";       // of the oracle
   std::optional<bool> ready;  // what the driver says, if it does not fail
   int code = 0;               // a gRPC code instead
   const char* text = "";      // its text
@@ -152,6 +154,8 @@ void PrintTo(const AnswerRow& row, std::ostream* out) { *out << row.name; }
 class DriverAnswerTest : public HealthTest, public ::testing::WithParamInterface<AnswerRow> {};
 
 TEST_P(DriverAnswerTest, DecidesStatusBodyAndLog) {
+  std::optional<oracle::Row> oracle_row;
+  if (*GetParam().row != '\0') oracle_row.emplace(GetParam().row);
   const AnswerRow& row = GetParam();
   Ready({}, row.ready);
   if (row.code != 0) driver_.Fail(kProbe, RpcStatus(row.code, row.text));
@@ -168,6 +172,7 @@ INSTANTIATE_TEST_SUITE_P(
     Rows, DriverAnswerTest,
     ::testing::Values(
         AnswerRow{.name = "12_2_1_absent_is_ready",
+                  .row = "registrar/12.2/1",
                   .ready = std::nullopt,
                   .status = 200,
                   .body = "ok",

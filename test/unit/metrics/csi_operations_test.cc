@@ -9,6 +9,7 @@
 #include <string>
 
 #include "lib/metrics/exposition.h"
+#include "test/support/oracle.h"
 
 namespace csinative::metrics {
 namespace {
@@ -29,6 +30,7 @@ class CsiOperationsTest : public ::testing::Test {
 
 // M1: common/20.8/1
 TEST_F(CsiOperationsTest, OneCallIsOneObservation) {
+  const oracle::Row row("registrar/12.4/1");
   CsiOperations operations(registry_);
   operations.SetDriverName("fake.csi.driver.io");
   operations.Record(kMethod, Status(), std::chrono::seconds(20));
@@ -58,6 +60,8 @@ TEST_F(CsiOperationsTest, NothingIsExposedBeforeTheFirstCall) {
 
 // M2 and M3: common/20.8/2, 3
 TEST_F(CsiOperationsTest, SubsystemAndStabilityAreOptions) {
+  const oracle::Row row("registrar/12.4/2");
+  const oracle::Row row2("registrar/12.4/3");
   for (const char* subsystem : {"csi_sidecar", "csi_plugin", "other"}) {
     Registry registry;
     CsiOperations operations(registry, {.subsystem = subsystem, .stability = "STABLE"});
@@ -69,6 +73,7 @@ TEST_F(CsiOperationsTest, SubsystemAndStabilityAreOptions) {
 
 // M4: common/20.8/4
 TEST_F(CsiOperationsTest, DriverIsUnknownUntilItIsNamed) {
+  const oracle::Row row("registrar/12.4/4");
   CsiOperations operations(registry_);
   operations.Record(kMethod, Status(), Duration(0));
   operations.SetDriverName("a");
@@ -81,6 +86,7 @@ TEST_F(CsiOperationsTest, DriverIsUnknownUntilItIsNamed) {
 
 // M5: common/20.8/5
 TEST_F(CsiOperationsTest, CodesAreNamed) {
+  const oracle::Row row("registrar/12.4/5");
   EXPECT_EQ(GrpcStatusCodeLabel(Status()), "OK");
   EXPECT_EQ(GrpcStatusCodeLabel(Status(Code::kInvalidArgument, "x", RpcError{3})),
             "InvalidArgument");
@@ -90,6 +96,7 @@ TEST_F(CsiOperationsTest, CodesAreNamed) {
 
 // M6: common/20.8/6
 TEST_F(CsiOperationsTest, FixedLabelsAreOnEverySample) {
+  const oracle::Row row("registrar/12.4/6");
   CsiOperations operations(registry_, {.fixed_labels = {{"a", "111"}, {"b", "222"}}});
   operations.Record(kMethod, Status(), Duration(0));
   EXPECT_THAT(Text(), HasSubstr("_count{a=\"111\",b=\"222\",driver_name="));
@@ -97,6 +104,7 @@ TEST_F(CsiOperationsTest, FixedLabelsAreOnEverySample) {
 
 // M7 and M8: common/20.8/7, 8
 TEST_F(CsiOperationsTest, ChildrenFillVaryingLabelsIndependently) {
+  const oracle::Row row("registrar/12.4/7");
   const CsiOperations root(registry_, {.varying_labels = {"a", "b"}});
   const auto parent = root.WithLabelValues({{"a", "111"}});
   ASSERT_TRUE(parent.ok());
@@ -117,6 +125,7 @@ TEST_F(CsiOperationsTest, ChildrenFillVaryingLabelsIndependently) {
 
 // M9: common/20.8/9
 TEST_F(CsiOperationsTest, MissingValuesAreEmpty) {
+  const oracle::Row row("registrar/12.4/8");
   const CsiOperations root(registry_, {.varying_labels = {"a", "b"}});
   root.WithLabelValues({{"a", "111"}}).value().Record(kMethod, Status(), Duration(0));
   EXPECT_THAT(Text(), HasSubstr("_count{a=\"111\",b=\"\",driver_name="));
@@ -124,6 +133,7 @@ TEST_F(CsiOperationsTest, MissingValuesAreEmpty) {
 
 // M10 and M11: common/20.8/10, 11
 TEST_F(CsiOperationsTest, LabelsMustBeDeclaredAndUnset) {
+  const oracle::Row row("registrar/12.4/9");
   const CsiOperations root(registry_, {.varying_labels = {"a", "b"}});
   EXPECT_EQ(root.WithLabelValues({{"c", "1"}}).status().message(),
             R"(label "c" was not defined via WithLabelNames)");
@@ -135,6 +145,7 @@ TEST_F(CsiOperationsTest, LabelsMustBeDeclaredAndUnset) {
 
 // M12: common/20.8/12
 TEST_F(CsiOperationsTest, FixedAndVaryingLabelsCombine) {
+  const oracle::Row row("registrar/12.4/10");
   const CsiOperations root(
       registry_, {.varying_labels = {"a", "b"}, .fixed_labels = {{"c", "333"}, {"d", "444"}}});
   root.WithLabelValues({{"a", "111"}, {"b", "222"}}).value().Record(kMethod, Status(), Duration(0));
@@ -143,6 +154,7 @@ TEST_F(CsiOperationsTest, FixedAndVaryingLabelsCombine) {
 
 // common 9.3
 TEST_F(CsiOperationsTest, MigratedComesFromTheCall) {
+  const oracle::Row row("registrar/12.3/12");
   const CsiOperations operations(registry_, {.varying_labels = {"migrated"}});
   operations.Record(kMethod, Status(), Duration(0), /*migrated=*/true);
   operations.Record(kMethod, Status(), Duration(0));

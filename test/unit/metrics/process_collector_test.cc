@@ -10,6 +10,7 @@
 #include <string>
 
 #include "lib/metrics/exposition.h"
+#include "test/support/oracle.h"
 
 namespace csinative::metrics {
 namespace {
@@ -93,6 +94,7 @@ TEST_F(ProcessCollectorTest, WhatCannotBeReadIsLeftOut) {
 
 // common 9.4
 TEST_F(ProcessCollectorTest, HelpPrefixAndExtentDependOnTheProgram) {
+  const oracle::Row row("registrar/12.4/13");
   Registry provisioner;
   AddProcessCollector(provisioner, clock_, {.start_time_help_prefix = ""});
   EXPECT_THAT(ExposeText(provisioner),

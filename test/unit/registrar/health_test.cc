@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "lib/base/unique_fd.h"
+#include "test/support/oracle.h"
 #include "test/unit/registrar/registrar_fixture.h"
 
 namespace csinative::registrar {
@@ -114,6 +115,7 @@ TEST_F(HealthTest, WhatIsNoSocketIsAnError) {
 
 // E7 and 12.13, row 22.
 TEST_F(HealthTest, AnotherDriverBehindTheSocketIsAnError) {
+  const oracle::Row row("registrar/12.13/22");
   Serve("other.drv");
   Check();
   Expect(500, "invalid driver name other.drv");

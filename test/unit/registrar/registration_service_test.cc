@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/support/oracle.h"
 #include "test/unit/registrar/registrar_fixture.h"
 
 namespace csinative::registrar {
@@ -78,6 +79,7 @@ void ExpectInfo(const PluginInfo& info) {
 
 // D1 and 12.13, row 12.
 TEST_F(RegistrationServiceTest, InfoIsTheSameBeforeAndAfterNotifications) {
+  const oracle::Row row("registrar/12.13/12");
   PluginInfo info;
   ASSERT_TRUE(GetInfo(&info).ok());
   ExpectInfo(info);

@@ -16,6 +16,7 @@
 #include "lib/base/strings.h"
 #include "lib/base/unique_fd.h"
 #include "test/support/child_process.h"
+#include "test/support/oracle.h"
 
 namespace csinative::registrar {
 namespace {
@@ -80,6 +81,7 @@ TEST(SocketPathTest, IsPlainConcatenation) {
 
 // registrar 12.1, row 1.
 TEST_F(RegistrationSocketTest, MissingFileIsNoSocketAndNothingToRemove) {
+  const oracle::Row row("registrar/12.1/1");
   const Result<bool> exists = SocketExists(path_);
   ASSERT_TRUE(exists.ok());
   EXPECT_FALSE(*exists);
@@ -88,6 +90,7 @@ TEST_F(RegistrationSocketTest, MissingFileIsNoSocketAndNothingToRemove) {
 
 // Row 2.
 TEST_F(RegistrationSocketTest, MissingDirectoryIsNoSocketAndNothingToRemove) {
+  const oracle::Row row("registrar/12.1/2");
   const std::string path = dir_.path() + "/gone/reg.sock";
   const Result<bool> exists = SocketExists(path);
   ASSERT_TRUE(exists.ok());
@@ -97,6 +100,7 @@ TEST_F(RegistrationSocketTest, MissingDirectoryIsNoSocketAndNothingToRemove) {
 
 // Row 3 and C2.
 TEST_F(RegistrationSocketTest, LiveAndStaleSocketsAreRemoved) {
+  const oracle::Row row("registrar/12.1/3");
   Live();
   EXPECT_TRUE(SocketExists(path_).value());
   EXPECT_TRUE(RemoveStaleSocket(path_).ok());
@@ -108,6 +112,7 @@ TEST_F(RegistrationSocketTest, LiveAndStaleSocketsAreRemoved) {
 
 // Row 4 and C4.
 TEST_F(RegistrationSocketTest, AnythingElseStaysAndIsAnError) {
+  const oracle::Row row("registrar/12.1/4");
   const std::string other = dir_.path() + "/other";
   std::ofstream(other) << "text";
   const std::vector<std::function<void()>> states = {[this] { File(); }, [this] { Folder(); },
@@ -189,6 +194,7 @@ TEST_F(RegistrationSocketTest, FolderWithoutPermissionIsAnError) {
 
 // C1 and 12.13, row 11.
 TEST_F(RegistrationSocketTest, SocketIsForItsOwnerOnlyAndTheUmaskComesBack) {
+  const oracle::Row row("registrar/12.13/11");
   for (const mode_t mask : {0022, 0000}) {
     const mode_t before = ::umask(mask);
     const RegistrationSocket socket = Made();

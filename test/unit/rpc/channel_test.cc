@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "lib/async/sleep.h"
+#include "test/support/oracle.h"
 #include "test/unit/rpc/rpc_fixture.h"
 #include "test/unit/rpc/scripted_peer.h"
 
@@ -67,6 +68,12 @@ TEST_F(ChannelTest, K1_AbsolutePathIsAnAddress) {
   ASSERT_TRUE(result.ok());
 }
 
+TEST_F(ChannelTest, K1_FourSlashesAreAnAbsolutePathToo) {
+  const oracle::Row row("registrar/12.3/2");
+  StartServer();
+  ASSERT_TRUE(Run(async::WithTimeout(5s, Connect(loop, "unix:///" + dir.path() + "/s", {}))).ok());
+}
+
 TEST_F(ChannelTest, K2_ServerThatAppearsIsFoundByTheNextAttempt) {
   ConnectOptions options = Counting();
   auto count = std::move(options.on_dial_error);
@@ -110,6 +117,7 @@ TEST_F(ChannelTest, EachDialAfterAMuteConnectionIsALoss) {
 }
 
 TEST_F(ChannelTest, K4_WithoutCallbackTheChannelReconnects) {
+  const oracle::Row row("registrar/12.3/7");
   StartServer();
   ASSERT_TRUE(Dial(Counting()).ok());
   StopServer();
@@ -119,6 +127,7 @@ TEST_F(ChannelTest, K4_WithoutCallbackTheChannelReconnects) {
 }
 
 TEST_F(ChannelTest, K5_CallbackThatRefusesEndsTheChannel) {
+  const oracle::Row row("registrar/12.3/8");
   StartServer();
   ASSERT_TRUE(Dial(LossAware(false)).ok());
   StopServer();
@@ -133,6 +142,7 @@ TEST_F(ChannelTest, K5_CallbackThatRefusesEndsTheChannel) {
 }
 
 TEST_F(ChannelTest, K6_CallbackThatAgreesReconnects) {
+  const oracle::Row row("registrar/12.3/9");
   StartServer();
   ASSERT_TRUE(Dial(LossAware(true)).ok());
   StopServer();
