@@ -6,8 +6,8 @@
 #
 #   test/bench/node_idle.sh [--seconds N] [--build FOLDER]
 #
-# One sample driver; each program once as it starts and once after 300 health checks. Settled for 10 s, then measured over N seconds (default 60).
-# Needs no root. Exit code 1 when a limit does not hold.
+# One sample driver; each program once as it starts and once after 300 health checks, livenessprobe also with a check every 10 s, as a kubelet makes
+# them. Settled for 90 s, then measured over N seconds (default 60). Needs no root. Exit code 1 when a limit does not hold.
 
 set -euo pipefail
 
@@ -31,9 +31,12 @@ finish() {
 start() {
   local name="$1"
   shift
-  "$@" >"$work/$name.log" 2>&1 &
+  : >"$work/$name.log"
+  "$@" >>"$work/$name.log" 2>&1 &
   pid=$!
   pids+=("$pid")
+  # The shell shall not report its end.
+  disown "$pid"
 }
 
 # wait_for NAME TEXT: until the log has the text.
@@ -65,6 +68,13 @@ check() {
   read -r answer <&"$connection"
   exec {connection}>&-
   [[ $answer == 'HTTP/1.1 200 '* ]] || { echo "node_idle.sh: health check: $answer" >&2 && exit 1; }
+}
+
+probe_for_ever() {
+  while :; do
+    check "$1"
+    sleep 10
+  done
 }
 
 main() {
@@ -109,7 +119,13 @@ main() {
   for ((i = 0; i < 300; i++)); do check "$port"; done
   processes+=("livenessprobe after 300 checks=$pid")
 
-  sleep 10
+  start liveness-probed "$bin/livenessprobe" --csi-address "$work/csi.sock" --http-endpoint 127.0.0.1:0
+  wait_for liveness-probed 'ServeMux listening'
+  sleep 0.2
+  processes+=("livenessprobe, a check every 10 s=$pid")
+  start probes probe_for_ever "$(port_of "$pid")"
+
+  sleep 90
   table="$("$repository/test/bench/idle.sh" --seconds "$seconds" "${processes[@]}")"
   printf '%s\n' "$table"
   printf '%s\n' "$table" | awk -F ' *[|] *' -v mib="$limit_mib" -v wakeups="$limit_wakeups" '

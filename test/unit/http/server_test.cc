@@ -284,6 +284,28 @@ TEST_F(ServerTest, CloseEndsIdleConnections) {
   EXPECT_EQ(Run(talk(&client, server_.get())), "");
 }
 
+TEST_F(ServerTest, ClientsAboveTheLimitAreLetInWhenOthersHaveGone) {
+  StartEcho({.address = "127.0.0.1:0", .max_connections = 2});
+  RawClient first(loop_, server_->port());
+  RawClient second(loop_, server_->port());
+  RawClient third(loop_, server_->port());
+  const auto talk = [](RawClient* a, RawClient* b, RawClient* c,
+                       Script* script) -> async::Task<void> {
+    for (RawClient* client : {a, b}) {
+      (void)co_await client->Send(kGet);
+      (void)co_await client->ReadUntil("GET / ");
+    }
+    (void)co_await c->Send("GET /3 HTTP/1.1\r\nHost: x\r\n\r\n");
+    (void)co_await async::Sleep(std::chrono::milliseconds(30));
+    EXPECT_EQ(script->requests.size(), 2u);
+    (void)co_await b->Send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    (void)co_await b->ReadToEnd();
+    const std::string answer = co_await c->ReadUntil("GET /3 ");
+    EXPECT_THAT(answer, EndsWith("GET /3 "));
+  };
+  Run(talk(&first, &second, &third, &script_));
+}
+
 TEST_F(ServerTest, DropConnectionsBreaksAllButListensOn) {
   Start([this](ServerRequest, ResponseWriter* w) { return WaitForCancel(&script_, w); });
   RawClient busy(loop_, server_->port());
