@@ -108,7 +108,11 @@ Result<std::unique_ptr<ExecPlugin>> ExecPlugin::Create(const Clock& clock, Comma
 }
 
 async::Task<Result<ExecPlugin::Current>> ExecPlugin::Get() {
-  while (!Usable()) {
+  const uint64_t before = generation_;
+  for (;;) {
+    // What was printed meanwhile is used, even if it had expired by then: asking again at once
+    // would give the same.
+    if (cached_ && (generation_ != before || Usable())) co_return Current{*cached_, generation_};
     if (running_) {
       CSI_CO_RETURN_IF_ERROR(co_await waiting_.Wait());
       continue;
@@ -119,15 +123,15 @@ async::Task<Result<ExecPlugin::Current>> ExecPlugin::Get() {
     waiting_.WakeAll();
     if (!refreshed.ok()) co_return refreshed.WithContext("getting credentials");
   }
-  co_return Current{*cached_, generation_};
 }
 
 void ExecPlugin::OnUnauthorized(uint64_t generation) {
   if (generation == generation_) cached_.reset();
 }
 
+// REQUIRES: there are some.
 bool ExecPlugin::Usable() const {
-  return cached_ && (!cached_->expires || clock_.WallNow() <= *cached_->expires);
+  return !cached_->expires || clock_.WallNow() <= *cached_->expires;
 }
 
 async::Task<Status> ExecPlugin::Refresh() {

@@ -69,7 +69,8 @@ TEST_F(ExecTest, CertificatesComeAndGo) {
           .IssueClient({.common_name = "plugged", .organizations = {"system:masters"}});
   PrintCertificate(good->certificate_pem, good->key_pem);
   Client& client = ExecClient();
-  EXPECT_TRUE(Ask(client).ok());
+  const Status first = Ask(client);
+  ASSERT_TRUE(first.ok()) << first.ToString();
   EXPECT_EQ(api().log().back().user, "plugged");
   PrintCertificate(bad.certificate_pem, bad.key_pem);
   EXPECT_FALSE(Ask(client).ok());

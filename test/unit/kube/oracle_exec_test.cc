@@ -255,6 +255,15 @@ TEST_F(ExecOracle, Caching) {
     EXPECT_EQ(Get()->credential.token, "token4");
     EXPECT_EQ(runner_.commands.size(), 2u);
   }
+  // What has expired when it is printed is used once.
+  Use(Config());
+  runner_.commands.clear();
+  Print(Answer(R"({"token":"old","expirationTimestamp":"2001-01-01T00:00:00Z"})"));
+  EXPECT_EQ(Get()->credential.token, "old");
+  EXPECT_EQ(Get()->credential.token, "old");
+  EXPECT_EQ(runner_.commands.size(), 2u);
+  Print(Answer(R"({"token":"new"})"));
+  EXPECT_EQ(Get()->credential.token, "new");
   // Credentials that somebody else has replaced meanwhile are not thrown away.
   const ExecPlugin::Current current = *Get();
   plugin_->OnUnauthorized(current.generation - 1);
