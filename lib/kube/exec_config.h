@@ -46,7 +46,7 @@ inline constexpr const char* kExecExtension = "client.authentication.k8s.io/exec
 // kInvalidArgument for a version of the plugin interface that is not spoken.
 Status CheckExecVersion(std::string_view api_version);
 
-// Everything that a terminal would not show as text becomes U+XXXX.
+// Everything that a terminal would not show as text becomes "U+" and its number.
 std::string CleanInstallHint(std::string_view hint);
 
 // KUBERNETES_EXEC_INFO: what the plugin is asked for. `cluster` may be null.

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "apis/k8s.h"
 #include "apis/json/from_json.h"
 #include "apis/json/to_json.h"
+#include "apis/k8s.h"
 #include "apis/meta/v1/labels.h"
 #include "apis/meta/v1/time.h"
 #include "test/support/oracle.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "apis/k8s.h"
 #include "apis/json/from_json.h"
+#include "apis/k8s.h"
 #include "apis/namespaces.h"
 #include "apis/resource/quantity.h"
 #include "test/support/oracle.h"
