@@ -15,6 +15,7 @@
 #include "lib/http/idle_pool.h"
 #include "lib/http/net_error.h"
 #include "lib/http/sink_body.h"
+#include "lib/http/socks.h"
 #include "lib/http/stream.h"
 #include "lib/http/transport.h"
 
@@ -246,11 +247,11 @@ class BeastClient final : public Client {
  private:
   std::string Head(const Request& request) const {
     std::string out = StrCat(request.method, " ");
-    if (setup_.proxy && !setup_.origin.tls) {
+    if (AsksProxyByUrl()) {
       out += StrCat("http://", setup_.origin.host_header());  // absolute form for the proxy
     }
     out += StrCat(request.target, " HTTP/1.1\r\nHost: ", setup_.origin.host_header(), "\r\n");
-    if (setup_.proxy && !setup_.origin.tls) out += ProxyAuthorization();
+    if (AsksProxyByUrl()) out += ProxyAuthorization();
     AppendFields(request.headers, &out);
     const bool may_have_body =
         request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
@@ -261,15 +262,21 @@ class BeastClient final : public Client {
     return out;
   }
 
+  // A plain request goes to an HTTP proxy with its whole URL.
+  bool AsksProxyByUrl() const {
+    return setup_.proxy && setup_.proxy->kind == Proxy::Kind::kHttp && !setup_.origin.tls;
+  }
+
   std::string ProxyAuthorization() const {
-    if (setup_.proxy->user_info.empty()) return "";
-    std::string user_info = PercentDecode(setup_.proxy->user_info);
-    if (setup_.proxy->user_info.find(':') == std::string::npos) user_info += ':';
+    const std::string& encoded = setup_.proxy->origin.user_info;
+    if (encoded.empty()) return "";
+    std::string user_info = PercentDecode(encoded);
+    if (encoded.find(':') == std::string::npos) user_info += ':';
     return StrCat("Proxy-Authorization: Basic ", Base64Encode(user_info), "\r\n");
   }
 
   async::Task<Result<ConnectionPtr>> Connect() {
-    const Origin& next = setup_.proxy ? *setup_.proxy : setup_.origin;
+    const Origin& next = setup_.proxy ? setup_.proxy->origin : setup_.origin;
     const MonotonicTime deadline = loop_.Now() + setup_.config.connect_timeout;
     Result<Endpoints> endpoints = setup_.addresses;
     if (endpoints->empty()) {
@@ -282,24 +289,53 @@ class BeastClient final : public Client {
     if (!fd.ok()) co_return fd.status();
     auto stream = std::make_shared<http::Stream>(loop_.io(), std::move(fd).value(), nullptr);
     auto connection = std::make_unique<Connection>(stream);
-    if (!setup_.origin.tls) co_return std::move(connection);
-    const Duration limit = std::min(setup_.config.connect_timeout, kTlsHandshakeTimeout);
     if (setup_.proxy) {
-      CSI_CO_RETURN_IF_ERROR(
-          co_await async::WithTimeout(setup_.config.connect_timeout, Tunnel(connection.get())));
+      CSI_CO_RETURN_IF_ERROR(co_await async::WithTimeout(setup_.config.connect_timeout,
+                                                         PassProxy(stream, connection.get())));
     }
+    if (setup_.origin.tls) {
+      CSI_CO_RETURN_IF_ERROR(co_await SecureStream(stream, setup_.server_name));
+    }
+    co_return std::move(connection);
+  }
+
+  // TLS with whoever is at the other end.
+  async::Task<Status> SecureStream(std::shared_ptr<http::Stream> stream, std::string name) {
+    const Duration limit = std::min(setup_.config.connect_timeout, kTlsHandshakeTimeout);
     Result<SslPtr> ssl =
-        NewClientSession(setup_.tls, setup_.server_name, !setup_.config.tls.insecure_skip_verify);
+        NewClientSession(setup_.tls, name, !setup_.config.tls.insecure_skip_verify);
     if (!ssl.ok()) co_return ssl.status();
     stream->StartTls(std::move(ssl).value());
     Status shaken = co_await async::WithTimeout(limit, stream->Handshake());
-    if (shaken.ok()) co_return std::move(connection);
+    if (shaken.ok()) co_return Status();
     const Status cancelled = co_await async::CancellationStatus();
     if (!cancelled.ok()) co_return cancelled;
     if (IsDeadlineExceeded(shaken) && shaken.transport_error() == nullptr) {
       co_return TransportStatus(TransportError::Kind::kTimeout, "net/http: TLS handshake timeout");
     }
     co_return shaken;
+  }
+
+  // From a connection to the proxy to one that reaches the origin, or that the proxy serves. The
+  // connection is borrowed from the caller's frame.
+  async::Task<Status> PassProxy(std::shared_ptr<http::Stream> stream, Connection* connection) {
+    const Proxy& proxy = *setup_.proxy;
+    if (proxy.kind == Proxy::Kind::kSocks5) {
+      const std::string user_info = proxy.origin.user_info;
+      const size_t colon = std::min(user_info.find(':'), user_info.size());
+      SocksTarget target{.host = setup_.origin.host,
+                         .port = setup_.origin.port,
+                         .user = PercentDecode(user_info.substr(0, colon))};
+      if (colon < user_info.size()) target.password = PercentDecode(user_info.substr(colon + 1));
+      co_return co_await SocksConnect(stream, std::move(target));
+    }
+    if (proxy.origin.tls) {
+      const std::string& configured = setup_.config.tls.server_name;
+      CSI_CO_RETURN_IF_ERROR(
+          co_await SecureStream(stream, configured.empty() ? proxy.origin.host : configured));
+    }
+    if (!setup_.origin.tls) co_return Status();
+    co_return co_await Tunnel(connection);
   }
 
   // Asks the proxy for a tunnel to the origin. The connection is borrowed from the caller's frame.

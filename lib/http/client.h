@@ -34,12 +34,16 @@ struct TlsConfig {
   // Name for SNI and verification; empty: the host of the URL.
   std::string server_name;
   bool insecure_skip_verify = false;
+
+  bool operator==(const TlsConfig&) const = default;
 };
 
 struct ClientConfig {
   std::string base_url;  // "https://host:port" or "http://host:port", IPv6 hosts in brackets
   TlsConfig tls;
-  std::string proxy_url;  // empty: direct. http:// only, by CONNECT for https origins
+  // Empty: direct. http:// and https:// by CONNECT for https origins, or socks5://. A proxy that is
+  // spoken to in TLS is verified as the server is.
+  std::string proxy_url;
   // Connections for unary requests; further requests queue.
   int max_connections = 8;
   // Limit for name resolution and TCP connect; the TLS handshake gets as much, at most 10 s.

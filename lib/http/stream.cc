@@ -40,8 +40,12 @@ Stream::Stream(boost::asio::io_context& io, UniqueFd fd, SslPtr ssl)
 Stream::~Stream() { Close(CloseMode::kAbrupt); }
 
 void Stream::StartTls(SslPtr ssl) {
+  if (ssl_ == nullptr) {
+    AttachSocket(ssl.get(), fd());
+  } else {
+    AttachSession(ssl.get(), std::move(ssl_));
+  }
   ssl_ = std::move(ssl);
-  AttachSocket(ssl_.get(), fd());
 }
 
 Status Stream::ClosedStatus() const {

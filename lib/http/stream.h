@@ -40,7 +40,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   // TLS only: runs the handshake, as the side that `ssl` is set to. kTls on failure.
   async::Task<Status> Handshake();
-  // Continues a plain stream as TLS; Handshake() follows.
+  // Continues a stream as TLS, inside the TLS that it has already, if any; Handshake() follows.
   void StartTls(SslPtr ssl);
 
   // The next bytes, at most 16 KiB; empty at the end of the stream. A TLS stream that ends without

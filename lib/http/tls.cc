@@ -399,6 +399,12 @@ std::string RecordedVerifyFailure(SSL* ssl) {
   return text == nullptr ? "" : *text;
 }
 
+void AttachSession(SSL* ssl, SslPtr below) {
+  BIO* bio = BIO_new(BIO_f_ssl());
+  BIO_set_ssl(bio, below.release(), BIO_CLOSE);
+  SSL_set_bio(ssl, bio, bio);
+}
+
 void AttachSocket(SSL* ssl, int fd) {
   BIO* bio = BIO_new(SocketMethod());
   BIO_set_data(bio, reinterpret_cast<void*>(static_cast<intptr_t>(fd)));

@@ -38,6 +38,8 @@ std::string RecordedVerifyFailure(SSL* ssl);
 
 // Lets the session speak through a non-blocking socket it does not own, without SIGPIPE.
 void AttachSocket(SSL* ssl, int fd);
+// Lets a session speak through another one, which it then owns.
+void AttachSession(SSL* ssl, SslPtr below);
 
 // The failure that the last call on ssl left behind: kTls, in the words of Go's crypto packages,
 // or kReset for a connection that ended early. Clears OpenSSL's error queue.

@@ -13,12 +13,18 @@
 
 namespace csinative::http {
 
+struct Proxy {
+  enum class Kind { kHttp, kSocks5 };
+  Kind kind = Kind::kHttp;
+  Origin origin;  // tls: the connection to the proxy is encrypted
+};
+
 // What NewClient has checked and parsed.
 struct ClientSetup {
   ClientConfig config;
   Origin origin;
-  std::optional<Origin> proxy;
-  SslContextPtr tls;  // null for http
+  std::optional<Proxy> proxy;
+  SslContextPtr tls;  // null if neither server nor proxy is spoken to in TLS
   // Taken instead of what the origin's host resolves to, if not empty; for tests.
   Endpoints addresses;
   // The name a server certificate must have, and SNI.

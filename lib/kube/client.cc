@@ -48,8 +48,11 @@ class RestClient final : public Client {
       : encoding_(options.protobuf ? Encoding::kProtobuf : Encoding::kJson),
         accept_(options.accept.empty() ? std::string(AcceptHeader(encoding_))
                                        : std::move(options.accept)),
+        watch_list_(options.watch_list),
         exchanger_(loop, transport, std::move(log), std::move(throttle),
-                   std::move(options.before_write)) {}
+                   {.max_retries = options.max_retries,
+                    .host_backoff = options.host_backoff,
+                    .before_write = std::move(options.before_write)}) {}
 
   async::Task<Result<Document>> GetDocument(const ResourceInfo* resource,
                                             ObjectName name) override {
@@ -95,6 +98,8 @@ class RestClient final : public Client {
     if (!failure.ok()) co_return failure;
     co_return UnknownError(StrCat("unexpected status code ", answer.code, " for a stream"));
   }
+
+  bool supports_watch_list() const override { return watch_list_; }
 
  protected:
   async::Task<Status> Call(CallTarget target, const google::protobuf::Message* body,
@@ -202,6 +207,7 @@ class RestClient final : public Client {
 
   const Encoding encoding_;
   const std::string accept_;
+  const bool watch_list_;
   Exchanger exchanger_;
 };
 

@@ -25,8 +25,10 @@
 #include "lib/base/random.h"
 #include "lib/base/result.h"
 #include "lib/base/unique_function.h"
+#include "lib/kube/host_backoff.h"
 #include "lib/kube/rate_limiter.h"
 #include "lib/kube/resource.h"
+#include "lib/kube/retry.h"
 #include "lib/kube/transport.h"
 #include "lib/log/logger.h"
 
@@ -66,6 +68,9 @@ struct ClientOptions {
   // Asked right before each attempt of a write; a failure is the call's answer. For leaders
   // (LeaderElector::CheckMayAct).
   std::function<Status()> before_write;
+  int max_retries = kMaxRetries;
+  std::optional<HostBackoffOptions> host_backoff = {};  // nothing: none (kube-client 10.2)
+  bool watch_list = true;  // reflectors may stream their initial list (gate WatchListClient)
 };
 
 class Client {
@@ -152,6 +157,8 @@ class Client {
   virtual async::Task<Result<std::unique_ptr<ApiStream>>> OpenStream(
       const ResourceInfo* resource, std::string ns,
       std::vector<std::pair<std::string, std::string>> query) = 0;
+  // Whether a watch may be asked for the initial list too.
+  virtual bool supports_watch_list() const { return true; }
 
  protected:
   struct CallTarget {

@@ -4,7 +4,6 @@
 // (kube-client 2 to 4). Any thread; reads files.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +12,10 @@
 
 #include "lib/base/result.h"
 #include "lib/http/client.h"
+#include "lib/kube/environment.h"
+#include "lib/kube/exec_config.h"
+#include "lib/kube/kubeconfig_loading.h"
+#include "lib/kube/kubeconfig_selection.h"
 #include "lib/kube/transport.h"
 #include "lib/log/logger.h"
 
@@ -35,11 +38,28 @@ struct RestConfig {
   std::string impersonate_uid;
   std::vector<std::string> impersonate_groups;
   std::map<std::string, std::vector<std::string>> impersonate_extra;
+  // Asked for a token or a certificate when nothing above is a credential.
+  std::optional<ExecConfig> exec;
   std::string ns;  // the context's namespace, "default" if none
+  bool ns_overridden = false;
   bool disable_compression = false;
+  // Look at ca_file again while we run (gate ClientsAllowCARotation).
+  bool reload_ca = true;
+
+  bool operator==(const RestConfig&) const = default;
 };
 
-using GetEnv = std::function<std::optional<std::string>(const std::string& name)>;
+// Where a server is, from what a configuration calls it: URL, host:port or host. Without a scheme
+// it is https if TLS settings are given, http otherwise. kInvalidArgument for a path without a
+// scheme.
+struct ServerUrl {
+  std::string origin;  // "https://host:port"
+  std::string path;    // without trailing slashes
+};
+enum class TlsSettings { kAbsent, kPresent };
+Result<ServerUrl> ParseServer(const std::string& server, TlsSettings tls);
+// Whether a connection to that server is encrypted; false for what is no server.
+bool UsesTls(const std::string& server, TlsSettings tls);
 
 struct ConfigSources {
   std::string master;      // --master
@@ -52,6 +72,29 @@ struct ConfigSources {
 // What --master and --kubeconfig mean (kube-client 2.6): in-cluster when both are empty. Failure
 // texts are client-go's (common 6).
 Result<RestConfig> LoadConfig(const ConfigSources& sources, const log::Logger& log);
+
+// The configuration of the selected entries (kube-client 2.5). Reads the token file.
+Result<RestConfig> ToRestConfig(const KubeSelection& selection);
+// The server as the configuration names it: a URL loses query and fragment.
+std::string ServerOf(const KubeSelection& selection);
+
+// Files as `rules` say, under `overrides`; in-cluster when that gives no configuration, or the
+// loader's own default (kube-client 2.6).
+struct DeferredConfig {
+  LoadingRules rules;
+  KubeOverrides overrides;
+  KubeCluster cluster_defaults;
+  // What the rules give when there is nothing to load; null: nothing.
+  std::optional<RestConfig> default_config;
+  ConfigSources in_cluster;
+};
+Result<RestConfig> LoadDeferredConfig(const DeferredConfig& config, const log::Logger& log);
+// The namespace of the same: the context's, else in-cluster the pod's.
+Result<std::string> DeferredNamespace(const DeferredConfig& config, const log::Logger& log);
+
+// In-cluster, with server, token (with its file) and authority file from the overrides.
+Result<RestConfig> InClusterUnder(const ConfigSources& sources, const KubeOverrides& overrides,
+                                  const log::Logger& log);
 
 // Namespace of this pod: POD_NAMESPACE, the service account's file, "default" (common 11.2).
 std::string InClusterNamespace(const ConfigSources& sources);

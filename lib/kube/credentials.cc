@@ -11,9 +11,10 @@
 namespace csinative::kube {
 namespace {
 
-// client-go transport.NewCachedFileTokenSource: a minute, less ten seconds of leeway. Kubelet
-// replaces a projected token at 80 % of its life, of at least ten minutes.
-constexpr Duration kTokenLifetime = std::chrono::seconds(50);
+// client-go transport.NewCachedFileTokenSource. Kubelet replaces a projected token at 80 % of its
+// life, of at least ten minutes.
+constexpr Duration kTokenLifetime = std::chrono::minutes(1);
+constexpr Duration kTokenLeeway = std::chrono::seconds(10);
 
 bool IsHeaderNameCharacter(char c) {
   constexpr std::string_view kPunctuation = "!#$&'*+-.^_`|~";  // a token's, without '%'
@@ -32,18 +33,35 @@ std::string Canonical(std::string name) {
   return name;
 }
 
+Result<TimedToken> ReadToken(const Clock& clock, const std::string& path) {
+  CSI_ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+  const std::string_view token = TrimSpace(content);
+  if (token.empty()) {
+    return InvalidArgumentError(StrCat("read empty token from file ", GoQuote(path)));
+  }
+  return TimedToken{std::string(token), clock.Now() + kTokenLifetime};
+}
+
 }  // namespace
 
-std::string ImpersonateExtraHeader(std::string_view key) {
-  std::string name = "Impersonate-Extra-";
+void AddIfAbsent(const std::string& name, const std::string& value, http::Headers* headers) {
+  if (!headers->Get(name)) headers->Add(name, value);
+}
+
+std::string EscapeHeaderKey(std::string_view key) {
+  std::string out;
   for (char c : key) {
     if (IsHeaderNameCharacter(c)) {
-      name += c;
+      out += c;
     } else {
-      name += StrCat("%", HexEncode(std::string_view(&c, 1)));
+      out += StrCat("%", HexEncode(std::string_view(&c, 1)));
     }
   }
-  return Canonical(std::move(name));
+  return out;
+}
+
+std::string ImpersonateExtraHeader(std::string_view key) {
+  return Canonical("Impersonate-Extra-" + EscapeHeaderKey(key));
 }
 
 Result<Credentials> Credentials::Create(const Clock& clock, const RestConfig& config,
@@ -53,10 +71,14 @@ Result<Credentials> Credentials::Create(const Clock& clock, const RestConfig& co
   if (basic && bearer) {
     return InvalidArgumentError("username/password or bearer token may be set, but not both");
   }
-  Credentials credentials(clock, std::move(log));
+  Credentials credentials(std::move(log));
   // Differs: client-go sends a token with its line feed until the file is read the second time.
   credentials.token_ = TrimSpace(config.bearer_token);
-  credentials.token_file_ = config.bearer_token_file;
+  if (!config.bearer_token_file.empty()) {
+    credentials.token_file_.emplace(
+        clock, [&clock, path = config.bearer_token_file] { return ReadToken(clock, path); },
+        kTokenLeeway);
+  }
   if (basic) {
     credentials.basic_ = "Basic " + Base64Encode(StrCat(config.username, ":", config.password));
   }
@@ -74,35 +96,29 @@ Result<Credentials> Credentials::Create(const Clock& clock, const RestConfig& co
   return credentials;
 }
 
-void Credentials::AddTo(http::Headers* headers) {
-  RefreshToken();
-  if (!basic_.empty()) {
-    headers->Add("Authorization", basic_);
-  } else if (!token_.empty()) {
-    headers->Add("Authorization", "Bearer " + token_);
+void Credentials::AddTo(http::Headers* headers, const std::string& exec_token) {
+  if (!headers->Get("Authorization")) {
+    const std::string token = Token();
+    if (!basic_.empty()) {
+      headers->Add("Authorization", basic_);
+    } else if (!token.empty() || !exec_token.empty()) {
+      headers->Add("Authorization", "Bearer " + (token.empty() ? exec_token : token));
+    }
   }
+  if (headers->Get("Impersonate-User")) return;
   for (const auto& [name, value] : impersonation_.fields()) headers->Add(name, value);
 }
 
-void Credentials::OnUnauthorized() { token_read_.reset(); }
+void Credentials::OnUnauthorized() {
+  if (token_file_) token_file_->Expire();
+}
 
-void Credentials::RefreshToken() {
-  if (token_file_.empty()) return;
-  const MonotonicTime now = clock_->Now();
-  if (token_read_ && now - *token_read_ < kTokenLifetime) return;
-  const Result<std::string> content = ReadFile(token_file_);
-  const std::string_view token = content.ok() ? TrimSpace(*content) : "";
-  if (!token.empty()) {
-    token_ = token;
-    token_read_ = now;
-    return;
-  }
-  // The last token stays in use, and the next request looks again.
-  const Status failure =
-      content.ok()
-          ? InvalidArgumentError(StrCat("read empty token from file ", GoQuote(token_file_)))
-          : content.status();
-  log_.Error(failure, "Unable to rotate token");
+std::string Credentials::Token() {
+  if (!token_file_) return token_;
+  const Result<TokenCache::Answer> answer = token_file_->Get();
+  const Status failure = answer.ok() ? answer->failure : answer.status();
+  if (!failure.ok()) log_.Error(failure, "Unable to rotate token");
+  return answer.ok() ? answer->token : token_;
 }
 
 }  // namespace csinative::kube

@@ -11,6 +11,7 @@
 #include "lib/base/result.h"
 #include "lib/http/message.h"
 #include "lib/kube/config.h"
+#include "lib/kube/token_cache.h"
 #include "lib/log/logger.h"
 
 namespace csinative::kube {
@@ -20,24 +21,29 @@ class Credentials {
   // kInvalidArgument for a token beside a user name. Borrowed: the clock.
   static Result<Credentials> Create(const Clock& clock, const RestConfig& config, log::Logger log);
 
-  void AddTo(http::Headers* headers);
+  // Adds what the header does not have yet. exec_token: from a plugin, used if there is no other
+  // credential.
+  void AddTo(http::Headers* headers, const std::string& exec_token = "");
   // The server did not accept them: the next request reads the token file again.
   void OnUnauthorized();
 
  private:
-  Credentials(const Clock& clock, log::Logger log) : clock_(&clock), log_(std::move(log)) {}
-  void RefreshToken();
+  explicit Credentials(log::Logger log) : log_(std::move(log)) {}
+  std::string Token();
 
-  const Clock* clock_;
   log::Logger log_;
-  std::string token_;
-  std::string token_file_;
-  std::optional<MonotonicTime> token_read_;  // when token_ came from the file
-  std::string basic_;                        // whole header value
+  std::string token_;  // configured: while the file gives none
+  std::optional<TokenCache> token_file_;
+  std::string basic_;  // whole header value
   http::Headers impersonation_;
 };
 
-// "Impersonate-Extra-" and the key, escaped so that it can be part of a header name.
+// Adds a field to a header that has none of that name.
+void AddIfAbsent(const std::string& name, const std::string& value, http::Headers* headers);
+
+// The key with everything that cannot be in a header name, and '%', as %XX.
+std::string EscapeHeaderKey(std::string_view key);
+// "Impersonate-Extra-" and the key, escaped and in the form in which HTTP libraries send it.
 std::string ImpersonateExtraHeader(std::string_view key);
 
 }  // namespace csinative::kube

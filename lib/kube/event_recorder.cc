@@ -3,8 +3,8 @@
 
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <cstdio>
 #include <deque>
 #include <utility>
@@ -37,14 +37,6 @@ std::string PatchBody(const core::Event& event) {
   writer.String(event.message().c_str(), static_cast<rapidjson::SizeType>(event.message().size()));
   writer.EndObject();
   return std::string(buffer.GetString(), buffer.GetSize());
-}
-
-bool HasCause(const Status& status, std::string_view type) {
-  if (status.api_error() == nullptr) return false;
-  for (const ApiCause& cause : status.api_error()->causes) {
-    if (cause.reason == type) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -108,12 +100,18 @@ async::Task<void> EventBroadcaster::Impl::Send(core::Event event) {
     Status status = co_await Write(&*correlated);
     if (status.ok() || IsCancelled(status)) co_return;
     if (status.api_error() != nullptr) {
-      if (IsAlreadyExists(status) || HasCause(status, "NamespaceTerminating")) {
+      if (IsAlreadyExists(status) || HasStatusCause(status, "NamespaceTerminating")) {
         log.V(5).Info("Server rejected event (will not retry!)", "err", status);
       } else {
         log.Error(status, "Server rejected event (will not retry!)", "event",
                   correlated->event.metadata().name());
       }
+      co_return;
+    }
+    // Nothing was sent, or the answer made no sense: it would be the same again.
+    if (status.code() == Code::kInvalidArgument) {
+      log.Error(status, "Unable to construct event (will not retry!)", "event",
+                correlated->event.metadata().name());
       co_return;
     }
     if (attempt == kMaxTries) {
@@ -170,6 +168,7 @@ void EventRecorder::Record(const ObjectReference& about, EventType type, std::st
   involved->set_name(about.name);
   if (!about.uid.empty()) involved->set_uid(about.uid);
   if (!about.resource_version.empty()) involved->set_resourceversion(about.resource_version);
+  if (!about.field_path.empty()) involved->set_fieldpath(about.field_path);
   event.set_reason(std::move(reason));
   event.set_message(std::move(message));
   event.set_type(type == EventType::kNormal ? "Normal" : "Warning");

@@ -22,6 +22,7 @@ struct ObjectReference {
   std::string name;
   std::string uid;
   std::string resource_version;
+  std::string field_path = {};  // the part of the object, e.g. "spec.containers[2]"
 };
 
 template <typename T>

@@ -89,23 +89,29 @@ async::Task<Result<Exchanger::Answer>> Exchanger::Run(ApiRequest request, std::s
       Status token = co_await WaitForToken(&request, group, reason);
       if (!token.ok()) co_return previous.Explain(token, token.message());
     }
+    if (retries == 0 && HostDelay() > Duration::zero()) {
+      CSI_CO_RETURN_IF_ERROR(co_await async::Sleep(HostDelay()));
+    }
     LogRequestBody(request);
     const MonotonicTime start = loop_.Now();
     Result<Answer> answer = co_await Attempt(request, mode);
     const Status failure = answer.status();
     previous.Track(failure);
+    if (host_backoff_) {
+      host_backoff_->Update(transport_.base_url(), failure.ok() ? answer->head().code : 0);
+    }
     if (failure.ok()) LogAnswer(request, answer->head(), loop_.Now() - start);
     const std::optional<RetryAdvice> advice =
         failure.ok() ? AdviseAfterAnswer(answer->head())
                      : AdviseAfterFailure(kind, request.method, failure);
-    if (!advice || retries >= kMaxRetries) {
+    if (!advice || retries >= options_.max_retries) {
       if (failure.ok()) co_return std::move(answer);
       const std::string context = StrCat(TitleCase(request.method), " \"", UrlOf(request), "\"");
       co_return previous.Explain(failure.WithContext(context), failure.message());
     }
     reason = DescribeRetry(retries + 1, *advice);
     answer = UnavailableError("");  // closes the stream of the failed attempt
-    Status slept = co_await async::Sleep(advice->delay);
+    Status slept = co_await async::Sleep(std::max(advice->delay, HostDelay()));
     if (!slept.ok()) {
       previous.Track(slept);
       co_return previous.Explain(slept, slept.message());
@@ -114,7 +120,9 @@ async::Task<Result<Exchanger::Answer>> Exchanger::Run(ApiRequest request, std::s
 }
 
 async::Task<Result<Exchanger::Answer>> Exchanger::Attempt(ApiRequest request, Mode mode) {
-  if (before_write_ && request.method != "GET") CSI_CO_RETURN_IF_ERROR(before_write_());
+  if (options_.before_write && request.method != "GET") {
+    CSI_CO_RETURN_IF_ERROR(options_.before_write());
+  }
   Answer answer;
   if (mode == Mode::kUnary) {
     CSI_CO_ASSIGN_OR_RETURN(answer.response,
@@ -170,6 +178,10 @@ void Exchanger::LogRequestBody(const ApiRequest& request) {
   if (request.body.empty()) return;
   log_.V(8).Info("Request Body", "body",
                  [&] { return BodyForLog(request.body, log_.backend()->verbosity()); });
+}
+
+Duration Exchanger::HostDelay() const {
+  return host_backoff_ ? host_backoff_->Delay(transport_.base_url()) : Duration::zero();
 }
 
 std::string Exchanger::UrlOf(const ApiRequest& request) const {

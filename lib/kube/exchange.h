@@ -12,6 +12,7 @@
 #include "lib/async/event_loop.h"
 #include "lib/async/task.h"
 #include "lib/base/result.h"
+#include "lib/kube/host_backoff.h"
 #include "lib/kube/retry.h"
 #include "lib/kube/throttle.h"
 #include "lib/kube/transport.h"
@@ -21,14 +22,21 @@ namespace csinative::kube {
 
 class Exchanger {
  public:
-  // Borrowed: loop and transport outlive it. `before_write` as in ClientOptions.
+  struct Options {  // as in ClientOptions
+    int max_retries = kMaxRetries;
+    std::optional<HostBackoffOptions> host_backoff = {};
+    std::function<Status()> before_write = {};
+  };
+  // Borrowed: loop and transport outlive it.
   Exchanger(async::EventLoop& loop, ApiTransport& transport, log::Logger log, Throttle throttle,
-            std::function<Status()> before_write = nullptr)
+            Options options)
       : loop_(loop),
         transport_(transport),
         log_(std::move(log)),
         throttle_(std::move(throttle)),
-        before_write_(std::move(before_write)) {}
+        options_(std::move(options)) {
+    if (options_.host_backoff) host_backoff_.emplace(loop, *options_.host_backoff);
+  }
 
   // The final answer, of any code. `group` picks the token bucket.
   async::Task<Result<ApiResponse>> Do(ApiRequest request, std::string group);
@@ -53,13 +61,15 @@ class Exchanger {
   void LogWait(const ApiRequest& request, Duration waited, const std::string& reason);
   void LogRequestBody(const ApiRequest& request);
   void LogAnswer(const ApiRequest& request, const ApiResponse& head, Duration took);
+  Duration HostDelay() const;
   std::string UrlOf(const ApiRequest& request) const;
 
   async::EventLoop& loop_;
   ApiTransport& transport_;
   log::Logger log_;
   Throttle throttle_;
-  const std::function<Status()> before_write_;
+  const Options options_;
+  std::optional<HostBackoff> host_backoff_;
   // When the last long wait was logged, at V(2) and at V(0).
   std::optional<MonotonicTime> long_wait_logged_[2];
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 #include "lib/kube/http_transport.h"
+
+#include <unistd.h>
 
 #include <list>
 #include <memory>
@@ -11,6 +12,8 @@
 #include "lib/http/client.h"
 #include "lib/kube/config.h"
 #include "lib/kube/credentials.h"
+#include "lib/kube/exec_plugin.h"
+#include "lib/kube/http_log.h"
 #include "lib/kube/url.h"
 #include "lib/kube/warning_header.h"
 
@@ -92,6 +95,20 @@ class HttpTransport final : public ApiTransport {
         credentials_(std::move(credentials)),
         tls_(std::move(tls)) {}
 
+  // Before the first request.
+  Status UsePlugin(HttpTransportOptions options) {
+    if (!config_.exec) return Status();
+    CSI_ASSIGN_OR_RETURN(std::optional<ExecCluster> cluster, ExecClusterOf(config_));
+    if (options.runner == nullptr) {
+      own_runner_ = NewCommandRunner();
+      options.runner = own_runner_.get();
+    }
+    CSI_ASSIGN_OR_RETURN(
+        exec_, ExecPlugin::Create(loop_, *options.runner, *config_.exec, std::move(cluster),
+                                  {.stdin_is_terminal = options.stdin_is_terminal}));
+    return Status();
+  }
+
   Status Connect() {
     if (tls_.trusts_nothing()) return Status();  // until the file is filled
     http::ClientConfig config{
@@ -111,22 +128,26 @@ class HttpTransport final : public ApiTransport {
   }
 
   async::Task<Result<ApiResponse>> Do(ApiRequest request) override {
+    CSI_CO_ASSIGN_OR_RETURN(const ExecPlugin::Current exec, co_await Identify());
     CSI_CO_ASSIGN_OR_RETURN(const std::shared_ptr<Connections> connections, Ready());
+    http::Request translated = Translate(std::move(request), exec.credential.token);
     CSI_CO_ASSIGN_OR_RETURN(http::Response answer,
-                            co_await connections->client->Do(Translate(std::move(request))));
-    if (answer.status == 401) credentials_.OnUnauthorized();
+                            co_await connections->client->Do(std::move(translated)));
+    AfterAnswer(answer.status, answer.headers, exec.generation);
     ApiResponse response = ToApiResponse(answer.status, answer.headers);
     response.body = std::move(answer.body);
     co_return response;
   }
 
   async::Task<Result<std::unique_ptr<ApiStream>>> Stream(ApiRequest request) override {
+    CSI_CO_ASSIGN_OR_RETURN(const ExecPlugin::Current exec, co_await Identify());
     CSI_CO_ASSIGN_OR_RETURN(const std::shared_ptr<Connections> connections, Ready());
+    http::Request translated = Translate(std::move(request), exec.credential.token);
     // Whoever reads decides how long a silence may be.
     CSI_CO_ASSIGN_OR_RETURN(
         std::unique_ptr<http::StreamingResponse> answer,
-        co_await connections->client->Stream(Translate(std::move(request)), Duration::zero()));
-    if (answer->status() == 401) credentials_.OnUnauthorized();
+        co_await connections->client->Stream(std::move(translated), Duration::zero()));
+    AfterAnswer(answer->status(), answer->headers(), exec.generation);
     std::unique_ptr<ApiStream> stream =
         std::make_unique<HttpStream>(connections, std::move(answer));
     co_return stream;
@@ -148,7 +169,27 @@ class HttpTransport final : public ApiTransport {
 
   void CheckFiles() {
     const TlsFiles::Change change = tls_.Check();
-    if (change == TlsFiles::Change::kNone) return;
+    if (change != TlsFiles::Change::kNone) Reconnect(change);
+  }
+
+  // The plugin's credentials, if there is one. A certificate is in use when this returns.
+  async::Task<Result<ExecPlugin::Current>> Identify() {
+    if (exec_ == nullptr) co_return ExecPlugin::Current();
+    CSI_CO_ASSIGN_OR_RETURN(ExecPlugin::Current current, co_await exec_->Get());
+    if (tls_.UseClientCertificate(current.credential.certificate_pem, current.credential.key_pem)) {
+      Reconnect(TlsFiles::Change::kClientCertificate);
+    }
+    co_return std::move(current);
+  }
+
+  void AfterAnswer(int status, const http::Headers& headers, uint64_t exec_generation) {
+    LogHttpResponse(log_, status, headers);
+    if (status != 401) return;
+    credentials_.OnUnauthorized();
+    if (exec_ != nullptr) exec_->OnUnauthorized(exec_generation);
+  }
+
+  void Reconnect(TlsFiles::Change change) {
     const std::shared_ptr<Connections> before = connections_;
     const Status connected = Connect();
     if (!connected.ok()) {
@@ -162,18 +203,19 @@ class HttpTransport final : public ApiTransport {
     for (HttpStream* stream : before->streams) stream->Abort();
   }
 
-  http::Request Translate(ApiRequest request) {
+  http::Request Translate(ApiRequest request, const std::string& exec_token) {
     http::Request out{.method = std::move(request.method),
                       .target = config_.path_prefix + request.path,
                       .body = std::move(request.body)};
     if (!request.query.empty()) out.target += StrCat("?", EncodeQuery(request.query));
     out.headers.Add("Accept", std::move(request.accept));
     if (!config_.disable_compression) out.headers.Add("Accept-Encoding", "gzip");
-    credentials_.AddTo(&out.headers);
+    credentials_.AddTo(&out.headers, exec_token);
     if (!request.content_type.empty()) {
       out.headers.Add("Content-Type", std::move(request.content_type));
     }
-    out.headers.Add("User-Agent", user_agent_);
+    AddIfAbsent("User-Agent", user_agent_, &out.headers);
+    LogHttpRequest(log_, config_.host, out);
     return out;
   }
 
@@ -183,6 +225,8 @@ class HttpTransport final : public ApiTransport {
   log::Logger log_;
   Credentials credentials_;
   TlsFiles tls_;
+  std::unique_ptr<CommandRunner> own_runner_;
+  std::unique_ptr<ExecPlugin> exec_;          // null: there is no plugin
   std::shared_ptr<Connections> connections_;  // null while nothing is trusted
   async::ScopedTimer check_;
 };
@@ -192,17 +236,18 @@ class HttpTransport final : public ApiTransport {
 Result<std::unique_ptr<ApiTransport>> NewHttpTransport(async::RealLoop& loop, RestConfig config,
                                                        std::string user_agent, log::Logger log) {
   return NewHttpTransport(loop, std::move(config), std::move(user_agent), std::move(log),
-                          TlsFileAges());
+                          {.stdin_is_terminal = ::isatty(STDIN_FILENO) == 1});
 }
 
 Result<std::unique_ptr<ApiTransport>> NewHttpTransport(async::RealLoop& loop, RestConfig config,
                                                        std::string user_agent, log::Logger log,
-                                                       TlsFileAges ages) {
+                                                       HttpTransportOptions options) {
   CSI_ASSIGN_OR_RETURN(Credentials credentials, Credentials::Create(loop, config, log));
-  CSI_ASSIGN_OR_RETURN(TlsFiles tls, TlsFiles::Load(loop, config, log, ages));
+  CSI_ASSIGN_OR_RETURN(TlsFiles tls, TlsFiles::Load(loop, config, log, options.ages));
   auto transport =
       std::make_unique<HttpTransport>(loop, std::move(config), std::move(user_agent),
                                       std::move(log), std::move(credentials), std::move(tls));
+  CSI_RETURN_IF_ERROR(transport->UsePlugin(options));
   CSI_RETURN_IF_ERROR(transport->Connect());
   transport->WatchCertificate();
   return std::unique_ptr<ApiTransport>(std::move(transport));

@@ -8,13 +8,20 @@
 #include <memory>
 #include <string>
 
+#include "lib/kube/command_runner.h"
 #include "lib/kube/config.h"
 #include "lib/kube/tls_files.h"
 
 namespace csinative::kube {
 
+struct HttpTransportOptions {
+  TlsFileAges ages;
+  // Runs credential plugins; null: processes. Borrowed.
+  CommandRunner* runner = nullptr;
+  bool stdin_is_terminal = false;
+};
 Result<std::unique_ptr<ApiTransport>> NewHttpTransport(async::RealLoop& loop, RestConfig config,
                                                        std::string user_agent, log::Logger log,
-                                                       TlsFileAges ages);
+                                                       HttpTransportOptions options);
 
 }  // namespace csinative::kube

@@ -53,23 +53,22 @@ class Informer {
     core_->AddIndex(std::move(name),
                     [function = std::move(function)](const Message& m) { return function(As(m)); });
   }
-  void AddHandler(InformerHandler<T> handler) {
-    InformerCore::Handler untyped;
-    if (handler.on_add) {
-      untyped.on_add = [f = std::move(handler.on_add)](const Message& m, AddKind kind) {
-        f(As(m), kind);
-      };
-    }
-    if (handler.on_update) {
-      untyped.on_update = [f = std::move(handler.on_update)](const Message& a, const Message& b) {
-        f(As(a), As(b));
-      };
-    }
-    if (handler.on_delete) {
-      untyped.on_delete = [f = std::move(handler.on_delete)](const Message& m) { f(As(m)); };
-    }
-    core_->AddHandler(std::move(untyped));
+  void AddHandler(InformerHandler<T> handler) { core_->AddHandler(Untyped(std::move(handler))); }
+
+  using HandlerId = InformerCore::HandlerId;
+  // At any time until Run() has ended, kFailedPrecondition then. A handler that comes while the
+  // informer runs is first told everything that is there, as additions of the initial list, and
+  // hears changes in order. resync: how often it is told everything again; nothing: the informer's
+  // period, zero: never.
+  Result<HandlerId> Register(InformerHandler<T> handler, std::optional<Duration> resync = {}) {
+    return core_->Register(Untyped(std::move(handler)), resync);
   }
+  // No call any more, not even one that is due. Unknown ids are ignored.
+  void Remove(HandlerId id) { core_->Remove(id); }
+  // The handler was told the whole first list.
+  bool HandlerSynced(HandlerId id) const { return core_->HandlerSynced(id); }
+  // How often the informer looks for handlers that want a resync; zero: never.
+  Duration resync_check_period() const { return core_->resync_check_period(); }
 
   // Lists and watches until cancelled. A failure is logged and retried, never returned. Once.
   async::Task<void> Run() { return core_->Run(); }
@@ -117,6 +116,23 @@ class Informer {
  private:
   using Message = google::protobuf::Message;
 
+  static InformerCore::Handler Untyped(InformerHandler<T> handler) {
+    InformerCore::Handler untyped;
+    if (handler.on_add) {
+      untyped.on_add = [f = std::move(handler.on_add)](const Message& m, AddKind kind) {
+        f(As(m), kind);
+      };
+    }
+    if (handler.on_update) {
+      untyped.on_update = [f = std::move(handler.on_update)](const Message& a, const Message& b) {
+        f(As(a), As(b));
+      };
+    }
+    if (handler.on_delete) {
+      untyped.on_delete = [f = std::move(handler.on_delete)](const Message& m) { f(As(m)); };
+    }
+    return untyped;
+  }
   static const T& As(const Message& message) { return static_cast<const T&>(message); }
   static InformerCore::Type TypeOf() {
     return {

@@ -6,6 +6,8 @@
 
 #include <google/protobuf/message.h>
 
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -50,13 +52,25 @@ class InformerCore final : private ReflectorSink {
     std::function<void(const Message& object)> on_delete;
   };
 
+  using HandlerId = uint64_t;
+
   InformerCore(async::EventLoop& loop, Random& random, Client& client, log::Logger log, Type type,
                InformerOptions options);
   ~InformerCore() override;
 
   void set_prune(std::function<void(Message*)> prune);
   void AddIndex(std::string name, Store::IndexFunction function);
-  void AddHandler(Handler handler);
+  // Before Run().
+  void AddHandler(Handler handler) { Insert(std::move(handler), resync_); }
+  // Also while running: the handler is first told what is there. Zero: no resync for it.
+  // kFailedPrecondition once Run() has ended.
+  Result<HandlerId> Register(Handler handler, std::optional<Duration> resync);
+  // The handler is not called any more. Unknown ids are ignored.
+  void Remove(HandlerId id);
+  // Everything of the first complete list was told to the handler.
+  bool HandlerSynced(HandlerId id) const;
+  // How often resyncs are looked for: the shortest period of a handler, zero for never.
+  Duration resync_check_period() const { return check_period_; }
 
   async::Task<void> Run();
   bool synced() const { return synced_.is_set(); }
@@ -80,24 +94,53 @@ class InformerCore final : private ReflectorSink {
   void AbandonReplace() override;
   Result<std::string> Apply(WatchEventType type, const EncodedObject& object) override;
 
+  struct Registered {
+    HandlerId id = 0;
+    Handler handler;
+    Duration resync;
+    MonotonicTime next_resync;
+    // Updates that change nothing are for handlers that are due; until this was looked at the first
+    // time, for all.
+    bool syncing = true;
+    // The last key of the state that a late handler was told; nothing once it has caught up.
+    std::optional<std::string> replayed;
+    bool removed = false;
+
+    bool Hears(std::string_view key) const { return !removed && (!replayed || key <= *replayed); }
+  };
+
+  HandlerId Insert(Handler handler, Duration resync);
+  const Registered* FindHandler(HandlerId id) const;
+  Registered* FindHandler(HandlerId id);
+  void Sweep();
+  async::Task<void> Replay(HandlerId id);
+
   Result<Incoming> Accept(const EncodedObject& object) const;
   Incoming Pack(std::unique_ptr<Message> object) const;
   std::unique_ptr<Store> NewStore() const;
   async::Task<void> TellVanished(const Store* before);
   async::Task<void> TellPresent(const Store* before, AddKind kind);
   async::Task<void> ResyncForever();
-  void NotifyAdd(const Message& object, AddKind kind);
-  void NotifyUpdate(const Message& old_object, const Message& new_object);
-  void NotifyDelete(const Message& object);
+  template <typename Call>
+  void ForHandlers(std::string_view key, Call call);
+  void NotifyAdd(std::string_view key, const Message& object, AddKind kind);
+  void NotifyUpdate(std::string_view key, const Message& old_object, const Message& new_object);
+  void NotifyDelete(std::string_view key, const Message& object);
 
   async::EventLoop& loop_;
   const Type type_;
-  const Duration resync_;
+  const Duration resync_;  // of handlers that ask for nothing else
+  Duration check_period_;
   std::function<void(Message*)> prune_;
   std::vector<Store::IndexDefinition> indices_;
-  std::vector<Handler> handlers_;
+  std::deque<Registered> handlers_;  // references survive additions
+  HandlerId last_handler_ = 0;
+  int calling_ = 0;             // handlers are being called: none may go
   bool wants_updates_ = false;  // a handler has on_update: worth decoding old objects
   bool started_ = false;
+  bool stopped_ = false;
+  async::Scope* helpers_ = nullptr;  // in the frame of Run()
+  async::Semaphore telling_{1};      // a whole state is told by one task at a time
 
   std::unique_ptr<Store> current_;
   std::unique_ptr<Store> staged_;  // the complete state that is being collected

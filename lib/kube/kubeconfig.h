@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kubeconfig files: format, selection and validation (kube-client 2.1 to 2.4). Any thread; reads
+// Kubeconfig files: their format (kube-client 2.1). Which files are read and how several become one
+// is kubeconfig_loading.h; what is chosen from them kubeconfig_selection.h. Any thread; reads
 // files.
 #pragma once
 
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/base/result.h"
 
 namespace csinative::kube {
+
+using KubeExtensions = std::map<std::string, std::string>;  // name to JSON text
 
 struct KubeCluster {
   std::string server;
@@ -21,16 +25,23 @@ struct KubeCluster {
   std::string certificate_authority_data;  // PEM
   std::string proxy_url;
   bool disable_compression = false;
+  KubeExtensions extensions;
 
   bool operator==(const KubeCluster&) const = default;
 };
 
+// A credential plugin.
 struct KubeExec {
   bool configured = false;
   std::string command;
+  std::vector<std::string> args;
+  std::vector<std::pair<std::string, std::string>> env;
   std::string api_version;
+  std::string install_hint;
+  bool provide_cluster_info = false;
   std::string interactive_mode;
-  std::vector<std::string> env_names;
+
+  bool operator==(const KubeExec&) const = default;
 };
 
 struct KubeUser {
@@ -49,19 +60,26 @@ struct KubeUser {
   std::string auth_provider;  // name
   bool has_auth_provider = false;
   KubeExec exec;
+
+  bool operator==(const KubeUser&) const = default;
 };
 
 struct KubeContext {
   std::string cluster;
   std::string user;
   std::string ns;
+
+  bool operator==(const KubeContext&) const = default;
 };
 
 struct Kubeconfig {
   std::map<std::string, KubeCluster> clusters;
   std::map<std::string, KubeUser> users;
   std::map<std::string, KubeContext> contexts;
+  KubeExtensions extensions;
   std::string current_context;
+
+  bool operator==(const Kubeconfig&) const = default;
 };
 
 // The content of one file, YAML or JSON. Relative paths in it become relative to `folder`.
@@ -71,23 +89,10 @@ Result<Kubeconfig> ParseKubeconfig(std::string_view text, const std::string& fol
 // Reads and parses a file that must exist.
 Result<Kubeconfig> LoadKubeconfigFile(const std::string& path);
 
-// Entries of the current context; server_override, if not empty, replaces the cluster's server and
-// drops its tls-server-name.
-struct KubeSelection {
-  std::string context_name;
-  bool context_missing = false;
-  std::string cluster_name;
-  KubeCluster cluster;  // empty if there is none
-  std::string user_name;
-  KubeUser user;  // empty if there is none
-  std::string ns = "default";
-};
-KubeSelection SelectCurrentContext(const Kubeconfig& config, const std::string& server_override);
-
-// Ok, or kInvalidArgument "invalid configuration: ..." with everything that is wrong.
-Status ValidateSelection(const KubeSelection& selection);
-
 // The whole file. Failure text is Go's: "open <path>: no such file or directory".
 Result<std::string> ReadFile(const std::string& path);
+
+// strerror as Go prints it: "no such file or directory".
+std::string GoErrnoText(int error_number);
 
 }  // namespace csinative::kube

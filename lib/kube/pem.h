@@ -13,4 +13,7 @@ namespace csinative::kube {
 // kInvalidArgument with client-go's text otherwise (kube-client 6).
 Status CheckCertificates(std::string_view pem);
 
+// Ok if the certificate and the private key can be parsed and belong together.
+Status CheckKeyPair(std::string_view certificate_pem, std::string_view key_pem);
+
 }  // namespace csinative::kube

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "lib/kube/config.h"
+#include "lib/kube/environment.h"
 
 namespace csinative::kube {
 

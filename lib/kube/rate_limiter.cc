@@ -35,6 +35,17 @@ int ExponentialLimiter::Failures(const std::string& item) const {
 
 void ExponentialLimiter::Forget(const std::string& item) { failures_.erase(item); }
 
+Duration FastSlowLimiter::When(const std::string& item) {
+  return ++failures_[item] <= fast_attempts_ ? fast_ : slow_;
+}
+
+int FastSlowLimiter::Failures(const std::string& item) const {
+  auto it = failures_.find(item);
+  return it == failures_.end() ? 0 : it->second;
+}
+
+void FastSlowLimiter::Forget(const std::string& item) { failures_.erase(item); }
+
 TokenBucket::TokenBucket(double rate, int burst, MonotonicTime now)
     : rate_(rate), burst_(burst), tokens_(burst), last_(now) {}
 

@@ -4,10 +4,12 @@
 // 15.3). Loop only.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "lib/async/event_loop.h"
 #include "lib/async/task.h"
@@ -37,6 +39,22 @@ class ExponentialLimiter final : public RateLimiter {
  private:
   const Duration base_;
   const Duration max_;
+  std::unordered_map<std::string, int> failures_;
+};
+
+// `fast` for the first `fast_attempts` failures of an item, then `slow`.
+class FastSlowLimiter final : public RateLimiter {
+ public:
+  FastSlowLimiter(Duration fast, Duration slow, int fast_attempts)
+      : fast_(fast), slow_(slow), fast_attempts_(fast_attempts) {}
+  Duration When(const std::string& item) override;
+  int Failures(const std::string& item) const override;
+  void Forget(const std::string& item) override;
+
+ private:
+  const Duration fast_;
+  const Duration slow_;
+  const int fast_attempts_;
   std::unordered_map<std::string, int> failures_;
 };
 
@@ -81,6 +99,20 @@ class MaxOfLimiter final : public RateLimiter {
  private:
   std::unique_ptr<RateLimiter> a_;
   std::unique_ptr<RateLimiter> b_;
+};
+
+// Another limiter's delays, cut at `max`.
+class MaxWaitLimiter final : public RateLimiter {
+ public:
+  MaxWaitLimiter(std::unique_ptr<RateLimiter> inner, Duration max)
+      : inner_(std::move(inner)), max_(max) {}
+  Duration When(const std::string& item) override { return std::min(inner_->When(item), max_); }
+  int Failures(const std::string& item) const override { return inner_->Failures(item); }
+  void Forget(const std::string& item) override { inner_->Forget(item); }
+
+ private:
+  const std::unique_ptr<RateLimiter> inner_;
+  const Duration max_;
 };
 
 // client-go's default for controllers: max of exponential(5 ms, 1000 s) and bucket(10/s, 100).

@@ -129,7 +129,9 @@ async::Task<void> Reflector::Run() {
       case State::kStart: {
         const bool refused =
             watch_list_refused_at_ && loop_.Now() - *watch_list_refused_at_ < kWatchListRefusal;
-        state_ = options_.watch_list && !refused ? State::kWatchList : State::kList;
+        state_ = options_.watch_list && client_.supports_watch_list() && !refused
+                     ? State::kWatchList
+                     : State::kList;
         break;
       }
       case State::kWatchList:

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/kube/resource.h"
 
+#include "lib/base/go_quote.h"
+#include "lib/base/strings.h"
+
 namespace csinative::kube {
 namespace {
 
@@ -61,6 +64,14 @@ ObjectName ObjectName::FromKey(std::string_view key) {
   const size_t slash = key.find('/');
   if (slash == std::string_view::npos) return {"", std::string(key)};
   return {std::string(key.substr(0, slash)), std::string(key.substr(slash + 1))};
+}
+
+Result<ObjectName> ParseObjectKey(std::string_view key) {
+  const size_t slash = key.find('/');
+  if (slash != std::string_view::npos && key.find('/', slash + 1) != std::string_view::npos) {
+    return InvalidArgumentError(StrCat("unexpected key format: ", GoQuote(key)));
+  }
+  return ObjectName::FromKey(key);
 }
 
 template <>

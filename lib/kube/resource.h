@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "apis/forward.h"
+#include "lib/base/result.h"
 
 namespace csinative::kube {
 
@@ -21,6 +22,9 @@ struct ObjectName {
   static ObjectName FromKey(std::string_view key);
   auto operator<=>(const ObjectName&) const = default;
 };
+
+// The same for text from outside: kInvalidArgument "unexpected key format" for two slashes.
+Result<ObjectName> ParseObjectKey(std::string_view key);
 
 struct ResourceInfo {
   std::string_view group;  // empty: core

@@ -18,7 +18,8 @@ Result<TlsFiles> TlsFiles::Load(const Clock& clock, const RestConfig& config, lo
         "specifying a root certificates file with the insecure flag is not allowed");
   }
   if (!config.ca_file.empty() && config.tls.ca_pem.empty()) {
-    files.ca_file_ = config.ca_file;
+    // Without reloading, an empty file means the system's authorities.
+    if (config.reload_ca) files.ca_file_ = config.ca_file;
     CSI_ASSIGN_OR_RETURN(files.settings_.ca_pem, ReadFile(config.ca_file));
   }
   if (!files.settings_.ca_pem.empty()) {
@@ -52,18 +53,34 @@ bool TlsFiles::AuthoritiesChanged() {
   const MonotonicTime now = clock_->Now();
   if (ca_file_.empty() || now - authorities_checked_ < ages_.authorities) return false;
   authorities_checked_ = now;
+  authority_check_ = CheckAuthorities();
+  return authority_check_->reason == "updated";
+}
+
+TlsFiles::AuthorityCheck TlsFiles::CheckAuthorities() {
   Result<std::string> content = ReadFile(ca_file_);
   if (!content.ok()) {
     log_.Error(content.status(), "Failed to read the CA file, keeping the current one");
-    return false;
+    return {"failure", "read_error"};
   }
-  if (content->empty() || *content == settings_.ca_pem) return false;
+  if (*content == settings_.ca_pem) return {"success", "unchanged"};
+  if (content->empty()) return {"failure", "empty"};
   const Status usable = CheckCertificates(*content);
   if (!usable.ok()) {
     log_.Error(usable, "Failed to parse the CA file, keeping the current one", "path", ca_file_);
-    return false;
+    return {"failure", "ca_parse_error"};
   }
   settings_.ca_pem = *std::move(content);
+  return {"success", "updated"};
+}
+
+bool TlsFiles::UseClientCertificate(const std::string& certificate_pem,
+                                    const std::string& key_pem) {
+  if (certificate_pem == settings_.client_certificate_pem && key_pem == settings_.client_key_pem) {
+    return false;
+  }
+  settings_.client_certificate_pem = certificate_pem;
+  settings_.client_key_pem = key_pem;
   return true;
 }
 

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "lib/base/clock.h"
 #include "lib/base/result.h"
@@ -42,6 +43,17 @@ class TlsFiles {
   // Looks at the files that are due. A file that became unusable changes nothing.
   Change Check();
 
+  // A pair that did not come from files. True if it is another one than before.
+  bool UseClientCertificate(const std::string& certificate_pem, const std::string& key_pem);
+
+  // What the last look at the authority file found, as client-go's metric names it.
+  struct AuthorityCheck {
+    std::string_view result;  // "success", "failure"
+    std::string_view reason;  // "unchanged", "updated", "read_error", "empty", "ca_parse_error"
+    bool operator==(const AuthorityCheck&) const = default;
+  };
+  const std::optional<AuthorityCheck>& last_authority_check() const { return authority_check_; }
+
   const http::TlsConfig& settings() const { return settings_; }
   // The authority file is empty: no server is trusted until it is filled.
   bool trusts_nothing() const { return !ca_file_.empty() && settings_.ca_pem.empty(); }
@@ -51,6 +63,7 @@ class TlsFiles {
   TlsFiles(const Clock& clock, log::Logger log, TlsFileAges ages)
       : clock_(&clock), log_(std::move(log)), ages_(ages) {}
   bool AuthoritiesChanged();
+  AuthorityCheck CheckAuthorities();
   bool ClientCertificateChanged();
 
   const Clock* clock_;
@@ -58,6 +71,7 @@ class TlsFiles {
   TlsFileAges ages_;
   http::TlsConfig settings_;
   std::string ca_file_;  // empty: does not change
+  std::optional<AuthorityCheck> authority_check_;
   std::string certificate_file_;
   std::string key_file_;
   MonotonicTime authorities_checked_;

@@ -20,15 +20,15 @@ Status UndecodableEvent(const Status& cause) {
                                     {"ClientWatchDecoding", text, ""}}});
 }
 
-Status ErrorEvent(const EncodedObject& object) {
+}  // namespace
+
+Status ErrorOfObject(const EncodedObject& object) {
   meta::Status status;
   if (object.kind != "Status" || !DecodeObject(object, UnknownFields::kDrop, &status).ok()) {
     return UnknownError(StrCat("unexpected object: ", object.kind));
   }
   return FromApiStatus(status);
 }
-
-}  // namespace
 
 Result<std::unique_ptr<WatchStream>> WatchStream::Create(async::EventLoop& loop, log::Logger log,
                                                          std::unique_ptr<ApiStream> stream) {
@@ -46,7 +46,7 @@ Result<std::optional<WatchEvent>> WatchStream::Next() {
   if (!event.ok()) return UndecodableEvent(event.status());
   if (*event) {
     ++events_;
-    if ((*event)->type == WatchEventType::kError) return ErrorEvent((*event)->object);
+    if ((*event)->type == WatchEventType::kError) return ErrorOfObject((*event)->object);
   }
   return event;
 }

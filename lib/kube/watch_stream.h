@@ -17,6 +17,9 @@
 
 namespace csinative::kube {
 
+// The failure that the object of an ERROR event stands for: a Status, or something unexpected.
+Status ErrorOfObject(const EncodedObject& object);
+
 class WatchStream {
  public:
   // A watch that sends nothing for this long is given up: a peer that acknowledges but forwards

@@ -102,12 +102,32 @@ void WorkQueue::Done(const std::string& item) {
   assert(started != processing_.end());
   measure_.Finished(loop_.Now() - started->second);
   processing_.erase(started);
-  if (!dirty_.contains(item)) return;
+  if (!dirty_.contains(item)) {
+    if (processing_.empty()) drained_.WakeAll();
+    return;
+  }
   queue_.push_back(item);
   waiters_.WakeOne();
 }
 
 void WorkQueue::ShutDown() {
+  draining_ = false;
+  drained_.WakeAll();
+  Refuse();
+}
+
+async::Task<Status> WorkQueue::ShutDownWithDrain() {
+  draining_ = true;
+  Refuse();
+  // An item that waits for its second run is processed by nobody for a moment: its own Done()
+  // wakes.
+  while (draining_ && !processing_.empty()) {
+    CSI_CO_RETURN_IF_ERROR(co_await drained_.Wait());
+  }
+  co_return Status();
+}
+
+void WorkQueue::Refuse() {
   shutting_down_ = true;
   delayed_.clear();
   delayed_by_item_.clear();

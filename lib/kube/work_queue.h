@@ -50,6 +50,9 @@ class WorkQueue {
 
   // Refuses further adds and drops delayed ones; what is queued is still handed out.
   void ShutDown();
+  // The same, and waits until nothing is being processed, items included that were added while they
+  // were. A later ShutDown() ends the wait. Fails only with the caller's cancellation.
+  async::Task<Status> ShutDownWithDrain();
   bool shutting_down() const { return shutting_down_; }
   size_t size() const { return queue_.size(); }
   size_t processing() const { return processing_.size(); }
@@ -59,6 +62,7 @@ class WorkQueue {
 
  private:
   using Delayed = std::multimap<MonotonicTime, std::string>;
+  void Refuse();
   void ArmTimer();
   void OnTimer();
 
@@ -75,6 +79,8 @@ class WorkQueue {
   std::optional<MonotonicTime> armed_;
   async::WaiterList waiters_;
   bool shutting_down_ = false;
+  bool draining_ = false;
+  async::WaiterList drained_;
   metrics::WorkQueueMetrics::Handle measure_;  // last: asks processing_ for ages
 };
 

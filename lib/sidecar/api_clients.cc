@@ -4,6 +4,9 @@
 #include <limits>
 #include <utility>
 
+#include "lib/kube/environment.h"
+#include "lib/kube/user_agent.h"
+
 namespace csinative::sidecar {
 
 std::string UserAgent(const Process& process) {
@@ -14,17 +17,25 @@ std::string UserAgent(const Process& process) {
 #else
 #error "name this architecture as Go does"
 #endif
-  return process.program_name() + "/v0.0.0 (linux/" + kArch + ") kubernetes/$Format";
+  // client-go's own version variables, as they are when nobody stamps them.
+  return kube::UserAgentText({.program = process.program_name(),
+                              .version = "v0.0.0-master+$Format:%H$",
+                              .commit = "$Format:%H$",
+                              .os = "linux",
+                              .arch = kArch});
 }
 
 Result<std::unique_ptr<kube::Client>> ApiClients::NewClient(double qps, int64_t burst,
-                                                           std::function<Status()> before_write) {
+                                                            std::function<Status()> before_write) {
   kube::ClientOptions options;
   options.user_agent = UserAgent(process_);
   options.qps = static_cast<float>(qps);
   options.burst = static_cast<int>(std::min<int64_t>(
       std::max<int64_t>(burst, std::numeric_limits<int>::min()), std::numeric_limits<int>::max()));
   options.before_write = std::move(before_write);
+  const kube::GetEnv environment = kube::ProcessEnvironment();
+  options.host_backoff = kube::HostBackoffFromEnvironment(environment);
+  options.watch_list = kube::GateEnabled(environment, "WatchListClient", true);
   return kube::Client::Create(process_.loop(), process_.random(), *transport_, process_.log(),
                               std::move(options));
 }

@@ -31,7 +31,11 @@ void FakeApiTransport::Fail(Status failure, Duration delay) {
 }
 
 FakeStream FakeApiTransport::AnswerStream(std::string content_type) {
-  FakeStream stream({.code = 200, .content_type = std::move(content_type)});
+  return AnswerStream(kube::ApiResponse{.code = 200, .content_type = std::move(content_type)});
+}
+
+FakeStream FakeApiTransport::AnswerStream(kube::ApiResponse head) {
+  FakeStream stream(std::move(head));
   script_.push_back({stream, Duration::zero()});
   return stream;
 }

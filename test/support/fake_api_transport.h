@@ -58,6 +58,8 @@ class FakeApiTransport final : public kube::ApiTransport {
   void Answer(kube::ApiResponse response, Duration delay = Duration::zero());
   void Fail(Status failure, Duration delay = Duration::zero());
   FakeStream AnswerStream(std::string content_type = "application/vnd.kubernetes.protobuf");
+  // The same with another head, e.g. of a failure.
+  FakeStream AnswerStream(kube::ApiResponse head);
   void Hang();
   // Answers whatever the script has no answer for.
   void AnswerAlways(std::function<Result<kube::ApiResponse>(const kube::ApiRequest&)> handler) {

@@ -8,6 +8,7 @@
 #include "lib/kube/http_transport.h"
 #include "test/integration/kube/api_fixture.h"
 #include "test/support/certs.h"
+#include "test/support/oracle.h"
 
 namespace csinative::kube {
 namespace {
@@ -19,9 +20,9 @@ class RotationTest : public ApiFixture {
   // A client that looks at the files before each request.
   Client& ClientFor(RestConfig config) {
     config.host = server_.url();
-    Result<std::unique_ptr<ApiTransport>> transport =
-        NewHttpTransport(loop_, std::move(config), "test", log_,
-                         {.authorities = Duration::zero(), .client_certificate = Duration::zero()});
+    Result<std::unique_ptr<ApiTransport>> transport = NewHttpTransport(
+        loop_, std::move(config), "test", log_,
+        {.ages = {.authorities = Duration::zero(), .client_certificate = Duration::zero()}});
     EXPECT_TRUE(transport.ok()) << transport.status().ToString();
     transports_.push_back(*std::move(transport));
     clients_.push_back(*Client::Create(loop_, *random_, *transports_.back(), log_, {.qps = -1}));
@@ -50,6 +51,21 @@ TEST_F(RotationTest, ReplacedAuthorityIsTrustedWithoutARestart) {
   // A file that is being written is not used.
   Write("ca", "");
   EXPECT_TRUE(Ask(this, client).ok());
+}
+
+// The same with the gate off: what was read first is what counts.
+TEST_F(RotationTest, AuthoritiesThatMayNotChangeDoNot) {
+  const oracle::Row row("kube-client/24.2/20");
+  const std::string ca_file =
+      Write("ca", testing::CertificateAuthority("before").certificate_pem());
+  Client& reloading = ClientFor({.ca_file = ca_file, .bearer_token = server_.admin_token()});
+  Client& fixed =
+      ClientFor({.ca_file = ca_file, .bearer_token = server_.admin_token(), .reload_ca = false});
+  EXPECT_FALSE(Ask(this, reloading).ok());
+  EXPECT_FALSE(Ask(this, fixed).ok());
+  Write("ca", server_.ca_pem());
+  EXPECT_TRUE(Ask(this, reloading).ok());
+  EXPECT_FALSE(Ask(this, fixed).ok());
 }
 
 TEST_F(RotationTest, EmptyAuthorityFileTrustsNobody) {

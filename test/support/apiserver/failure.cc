@@ -101,10 +101,11 @@ Failure Invalid(std::string_view group, std::string_view kind, std::string_view 
     if (!seen) texts.push_back(std::move(text));
   }
   std::string list = texts.size() == 1 ? texts[0] : StrCat("[", Join(texts, ", "), "]");
+  list = texts.empty() ? "" : ": " + list;
   return Failure{
       .code = 422,
       .reason = "Invalid",
-      .message = StrCat(ResourceId{group, kind}.ToString(), " \"", name, "\" is invalid: ", list),
+      .message = StrCat(ResourceId{group, kind}.ToString(), " \"", name, "\" is invalid", list),
       .name = std::string(name),
       .group = std::string(group),
       .kind = std::string(kind),

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The choice of a transport, and what only one of them does: proxies, IPv6, several addresses.
+// The choice of a transport, and what only one of them does: IPv6, several addresses. Proxies are
+// in proxy_test.cc.
 #include "lib/http/client.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 
-#include "lib/http/listen.h"
-#include "lib/http/stream.h"
 #include "lib/http/transport.h"
 #include "test/unit/http/raw_client.h"
 #include "test/unit/http/transport_fixture.h"
@@ -17,7 +15,6 @@ namespace {
 
 using std::chrono::seconds;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 struct BadConfigCase {
@@ -49,7 +46,9 @@ std::vector<BadConfigCase> BadConfigs() {
       {"NoHost", {.base_url = "http://:80"}, "server URL: no host"},
       {"BadPort", {.base_url = "http://x:99999"}, "server URL: invalid port"},
       {"BadIpv6", {.base_url = "http://[::g]:1"}, "server URL: invalid IPv6 address"},
-      {"TlsProxy", {.base_url = https, .proxy_url = "https://p"}, "proxy URL: only http"},
+      {"OtherProxy",
+       {.base_url = https, .proxy_url = "socks6://p"},
+       "proxy URL: unsupported protocol scheme \"socks6\""},
       {"NoPem",
        {.base_url = https, .tls = {.ca_pem = "text"}},
        "unable to load root certificates: unable to parse bytes as PEM block"},
@@ -120,110 +119,8 @@ TEST_P(ClientTest, RepeatedRequestFieldsStayApart) {
   EXPECT_THAT(groups, ElementsAre("one", "two, with comma"));
 }
 
-// Copies from one side of a tunnel to the other.
-async::Task<void> Pump(std::shared_ptr<Stream> from, std::shared_ptr<Stream> to) {
-  while (true) {
-    Result<std::string> piece = co_await from->Read();
-    if (!piece.ok() || piece->empty()) break;
-    Status written = co_await to->Write(std::move(piece).value());
-    if (!written.ok()) break;
-  }
-  to->Close(Stream::CloseMode::kAbrupt);
-}
-
-// A proxy for one connection: answers CONNECT with `answer`, and tunnels to the port if it is not
-// 0.
-async::Task<void> ServeProxy(async::RealLoop* loop, int listener, std::string answer, int port,
-                             std::string* seen) {
-  auto accepting = std::make_shared<Stream>(
-      loop->io(), UniqueFd(::fcntl(listener, F_DUPFD_CLOEXEC, 0)), nullptr);
-  (void)co_await accepting->WaitReadable();
-  accepting->Close(Stream::CloseMode::kAbrupt);
-  UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  auto client = std::make_shared<Stream>(loop->io(), std::move(fd), nullptr);
-  while (seen->find("\r\n\r\n") == std::string::npos) {
-    Result<std::string> piece = co_await client->Read();
-    if (!piece.ok() || piece->empty()) break;
-    *seen += *piece;
-  }
-  (void)co_await client->Write(std::move(answer));
-  if (port != 0) {
-    auto origin = std::make_shared<Stream>(loop->io(), ConnectLoopback(port), nullptr);
-    async::Scope scope(*loop);
-    scope.Spawn(Pump(client, origin));
-    scope.Spawn(Pump(origin, client));
-    co_await scope.Join();
-  }
-  client->Close(Stream::CloseMode::kAbrupt);
-}
-
-class ProxyTest : public ClientTest {
- protected:
-  Result<Response> GetThroughProxy(std::string answer, int port) {
-    const auto talk = [](async::RealLoop* loop, std::unique_ptr<Client>* client, int listener,
-                         std::string text, int to,
-                         std::string* seen) -> async::Task<Result<Response>> {
-      async::Scope scope(*loop);
-      scope.Spawn(ServeProxy(loop, listener, std::move(text), to, seen));
-      Result<Response> response = co_await (*client)->Do({.target = "/x"});
-      client->reset();  // closes the tunnel
-      co_await scope.Close();
-      co_return response;
-    };
-    return Run(talk(&loop_, &client_, listener_.get(), std::move(answer), port, &seen_));
-  }
-  std::string ProxyUrl(const std::string& user = "") {
-    Result<UniqueFd> listener = ListenTcp("127.0.0.1:0");
-    EXPECT_TRUE(listener.ok());
-    listener_ = std::move(listener).value();
-    return StrCat("http://", user, "127.0.0.1:", LocalPort(listener_.get()));
-  }
-
-  UniqueFd listener_;
-  std::string seen_;  // what the proxy was sent first
-};
-
-TEST_P(ProxyTest, HttpsGoesThroughATunnel) {
-  const testing::CertificateAuthority ca;
-  const testing::KeyPair pair = ca.IssueServer({.common_name = "s", .names = {"origin.example"}});
-  Serve([](ServerRequest,
-           ResponseWriter* w) { return SendAnswer({.status = 200, .body = "secret"}, w); },
-        {.address = "127.0.0.1:0",
-         .tls = ServerTls{.certificate_pem = pair.certificate_pem, .key_pem = pair.key_pem}});
-  Connect({.base_url = "https://origin.example:6443",
-           .tls = {.ca_pem = ca.certificate_pem()},
-           .proxy_url = ProxyUrl("user:p%40ss@")});
-  Result<Response> response =
-      GetThroughProxy("HTTP/1.1 200 Connection established\r\n\r\n", server_->port());
-  ASSERT_TRUE(response.ok()) << response.status().ToString();
-  EXPECT_EQ(response->body, "secret");
-  EXPECT_THAT(seen_, StartsWith("CONNECT origin.example:6443 HTTP/1.1\r\n"
-                                "Host: origin.example:6443\r\n"));
-  EXPECT_THAT(seen_, HasSubstr("Proxy-Authorization: Basic dXNlcjpwQHNz\r\n"));
-}
-
-TEST_P(ProxyTest, RefusedTunnelIsAFailure) {
-  Connect({.base_url = "https://origin.example", .proxy_url = ProxyUrl()});
-  Result<Response> response = GetThroughProxy(
-      "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 2\r\n\r\nno", 0);
-  EXPECT_EQ(KindOfFailure(response.status()), TransportError::Kind::kOther);
-  EXPECT_EQ(response.status().message(), "proxyconnect tcp: Proxy Authentication Required");
-}
-
-TEST_P(ProxyTest, PlainHttpIsAskedForByItsUrl) {
-  ServeOk();  // plays the proxy
-  Connect({.base_url = "http://origin.example:8080",
-           .proxy_url = StrCat("http://127.0.0.1:", server_->port())});
-  ASSERT_TRUE(Get("/a?b").ok());
-  EXPECT_EQ(requests_[0].target, "http://origin.example:8080/a?b");
-  EXPECT_EQ(requests_[0].headers.Get("Host"), "origin.example:8080");
-}
-
 INSTANTIATE_TEST_SUITE_P(Each, ClientTest, ::testing::Values(Transport::kAuto, Transport::kBeast),
                          [](const auto& info) { return TransportName(info.param); });
-INSTANTIATE_TEST_SUITE_P(Each, ProxyTest, ::testing::Values(Transport::kAuto, Transport::kBeast),
-                         [](const auto& info) { return TransportName(info.param); });
-
 // A client whose host name resolves to exactly these addresses, in that order.
 class AddressesTest : public ClientTest {
  protected:

@@ -9,6 +9,7 @@
 #include "lib/http/gzip.h"
 #include "lib/http/listen.h"
 #include "lib/http/stream.h"
+#include "test/support/oracle.h"
 #include "test/unit/http/raw_client.h"
 #include "test/unit/http/transport_fixture.h"
 
@@ -43,6 +44,7 @@ TEST_P(TransportTest, EveryStatusIsAnAnswer) {
 }
 
 TEST_P(TransportTest, StatusesWithoutBodyKeepTheConnection) {
+  const oracle::Row row("kube-client/24.5/24");  // of HTTP/1.1
   ServeAnswers([](const ServerRequest& request) {
     return Response{.status = std::stoi(request.target.substr(1)), .body = ""};
   });
@@ -286,6 +288,7 @@ async::Task<void> Hang(Script* script, ResponseWriter*) {
 }
 
 TEST_P(TransportTest, DeadlineEndsASlowExchangeAndItsConnection) {
+  const oracle::Row row("kube-client/24.2/24");  // of HTTP/1.1
   Serve([this](ServerRequest, ResponseWriter* w) { return Hang(&script_, w); });
   Connect();
   const auto talk = [](Client* client, Script* s) -> async::Task<Status> {

@@ -185,9 +185,8 @@ TEST_F(ConfigTest, OnlyTheSelectedContextIsLookedAt) {
 
 TEST_F(ConfigTest, UnsupportedCredentialsSaySo) {
   EXPECT_EQ(Problem(One("{server: https://a}",
-                        "{exec: {apiVersion: client.authentication.k8s.io/"
-                        "v1, command: x, interactiveMode: Never}}")),
-            "exec credential plugins are not supported yet");
+                        "{exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: x}}")),
+            "exec plugin: invalid apiVersion \"client.authentication.k8s.io/v1alpha1\"");
   EXPECT_EQ(Problem(One("{server: https://a}", "{auth-provider: {name: gcp}}")),
             "no Auth Provider found for name \"gcp\"");
   // A token keeps the plugin from being asked.

@@ -4,6 +4,7 @@
 // Not modelled: lists, watches, other kinds, admission.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,6 +39,11 @@ class FakeLeaseClient final : public Client {
   std::vector<std::string> calls;  // "PUT lease", "PATCH event x {body}", in order
   Status failure;                  // answered to every call while not ok
   Duration delay = Duration::zero();
+  // Asked first: the failure of this one call, e.g. "PUT lease".
+  std::function<Status(const std::string& call)> fail_call;
+  std::vector<core::Event> posted;  // as they were sent
+  // Called after each write that succeeded, e.g. to cancel the caller.
+  std::function<void(const std::string& call)> after_call;
 
   using Document = std::shared_ptr<rapidjson::Document>;
   async::Task<Result<Document>> GetDocument(const ResourceInfo*, ObjectName) override {
@@ -64,9 +70,16 @@ class FakeLeaseClient final : public Client {
                            google::protobuf::Message* out) override {
     calls.push_back(target.method + " " + std::string(target.resource->singular));
     if (delay > Duration::zero()) CSI_CO_RETURN_IF_ERROR(co_await async::Sleep(delay));
+    if (fail_call) CSI_CO_RETURN_IF_ERROR(fail_call(calls.back()));
     if (!failure.ok()) co_return failure;
-    if (target.resource->kind == "Lease") co_return LeaseCall(target, body, out);
+    if (target.resource->kind == "Lease") {
+      const std::string call = calls.back();
+      const Status status = LeaseCall(target, body, out);
+      if (after_call) after_call(call);
+      co_return status;
+    }
     const auto& event = static_cast<const core::Event&>(*body);
+    posted.push_back(event);
     auto [it, fresh] = server_->events.emplace(event.metadata().name(), event);
     if (!fresh) co_return ApiFailure(409, "AlreadyExists", "exists");
     it->second.mutable_metadata()->set_resourceversion(std::to_string(++server_->version));
@@ -76,6 +89,7 @@ class FakeLeaseClient final : public Client {
   async::Task<Status> CallPatch(CallTarget target, PatchType, std::string body,
                                 google::protobuf::Message* out) override {
     calls.push_back("PATCH " + std::string(target.resource->singular) + " " + body);
+    if (fail_call) CSI_CO_RETURN_IF_ERROR(fail_call(calls.back()));
     if (!failure.ok()) co_return failure;
     auto it = server_->events.find(target.name.name);
     if (it == server_->events.end()) co_return ApiFailure(404, "NotFound", "gone");

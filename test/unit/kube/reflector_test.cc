@@ -4,13 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-
-#include "apis/k8s.h"
-#include "lib/async/scope.h"
-#include "lib/async/virtual_loop.h"
-#include "test/support/fake_api_transport.h"
-#include "test/support/kube_wire.h"
+#include "test/support/oracle.h"
+#include "test/unit/kube/reflector_fixture.h"
 
 namespace csinative::kube {
 namespace {
@@ -23,129 +18,10 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-core::Node NodeAt(std::string name, std::string version) {
-  core::Node node;
-  node.mutable_metadata()->set_name(std::move(name));
-  node.mutable_metadata()->set_resourceversion(std::move(version));
-  return node;
-}
+class ReflectorTest : public ReflectorFixture {};
 
-// Keeps names and versions as a cache would.
-class RecordingSink final : public ReflectorSink {
- public:
-  void BeginReplace() override { staged.emplace(); }
-  Result<std::string> Stage(WatchEventType type, const EncodedObject& object) override {
-    return Change(type, object, *staged);
-  }
-  async::Task<void> CommitReplace() override {
-    current = *staged;
-    staged.reset();
-    ++replaces;
-    co_return;
-  }
-  void AbandonReplace() override { staged.reset(); }
-  Result<std::string> Apply(WatchEventType type, const EncodedObject& object) override {
-    return Change(type, object, current);
-  }
-
-  std::map<std::string, std::string> current;  // name to version
-  std::optional<std::map<std::string, std::string>> staged;
-  int replaces = 0;
-
- private:
-  static Result<std::string> Change(WatchEventType type, const EncodedObject& object,
-                                    std::map<std::string, std::string>& state) {
-    core::Node node;
-    CSI_RETURN_IF_ERROR(DecodeObject(object, UnknownFields::kDrop, &node));
-    const meta::ObjectMeta& metadata = node.metadata();
-    if (type == WatchEventType::kDeleted) {
-      state.erase(metadata.name());
-    } else {
-      state[metadata.name()] = metadata.resourceversion();
-    }
-    return metadata.resourceversion();
-  }
-};
-
-class ReflectorTest : public ::testing::Test {
- protected:
-  ~ReflectorTest() override {
-    if (!reflector_) return;
-    scope_.Cancel();
-    scheduler_.Settle();
-    EXPECT_TRUE(scope_.empty()) << "the reflector did not stop";
-  }
-
-  void Start(ReflectorOptions options = {}, int verbosity = 0) {
-    const log::Logger log = log::NewLogger(output_);
-    log.backend()->SetVerbosity(verbosity);
-    client_ = *Client::Create(loop_, *random_, transport_, log, {.qps = -1});
-    reflector_.emplace(loop_, *random_, *client_, log, ResourceOf<core::Node>(), sink_,
-                       std::move(options));
-    scope_.Spawn(reflector_->Run());
-    scheduler_.Settle();
-  }
-  void StartWithLists(ReflectorOptions options = {}, int verbosity = 0) {
-    options.watch_list = false;
-    Start(std::move(options), verbosity);
-  }
-
-  // The requests, with timeouts checked and taken out.
-  std::vector<std::string> Lines() const {
-    std::vector<std::string> lines;
-    for (ApiRequest request : transport_.requests()) {
-      std::string short_form;
-      std::string timeout;
-      for (const auto& [key, value] : request.query) {
-        if (key == "timeoutSeconds") {
-          const int limit = std::stoi(value);
-          EXPECT_TRUE(limit >= 300 && limit < 600) << limit;
-        } else if (key != "timeout") {
-          short_form += StrCat(short_form.empty() ? "" : "&", key, "=", value);
-        }
-      }
-      EXPECT_EQ(request.method, "GET");
-      EXPECT_EQ(request.path, "/api/v1/nodes");
-      lines.push_back(short_form);
-    }
-    return lines;
-  }
-  void Send(testing::FakeStream& stream, std::string bytes) {
-    stream.Send(std::move(bytes));
-    scheduler_.Settle();
-  }
-  testing::FakeStream AnswerWatchList(std::vector<core::Node> nodes, std::string version) {
-    testing::FakeStream stream = transport_.AnswerStream();
-    std::string bytes;
-    for (const core::Node& node : nodes) bytes += testing::Frame("ADDED", node);
-    stream.Send(bytes + testing::BookmarkFrame<core::Node>(std::move(version), "true"));
-    return stream;
-  }
-
-  const std::string kWatchList =
-      "allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&"
-      "watch=true";
-  static std::string WatchListAt(std::string version) {
-    return StrCat("allowWatchBookmarks=true&resourceVersion=", version,
-                  "&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true");
-  }
-  static std::string WatchAt(std::string version) {
-    return StrCat("allowWatchBookmarks=true&resourceVersion=", version, "&watch=true");
-  }
-
-  async::VirtualScheduler scheduler_;
-  async::VirtualLoop loop_{scheduler_};
-  std::unique_ptr<Random> random_ = NewSeededRandom(1);
-  std::shared_ptr<log::CollectingOutput> output_ = std::make_shared<log::CollectingOutput>();
-  testing::FakeApiTransport transport_{loop_};
-  RecordingSink sink_;
-  std::unique_ptr<Client> client_;
-  std::optional<Reflector> reflector_;
-  async::Scope scope_{loop_};
-};
-
-// kube-client 24.9; the row is in each name.
 TEST_F(ReflectorTest, A1StreamedListNeedsOneRequest) {
+  const oracle::Row row("kube-client/24.9/1");
   testing::FakeStream stream = AnswerWatchList({NodeAt("foo", "1")}, "1");
   Start();
   EXPECT_THAT(sink_.current, ElementsAre(Pair("foo", "1")));
@@ -159,6 +35,7 @@ TEST_F(ReflectorTest, A1StreamedListNeedsOneRequest) {
 }
 
 TEST_F(ReflectorTest, A2WithoutStreamingItListsAndWatches) {
+  const oracle::Row row("kube-client/24.9/2");
   transport_.Answer(testing::ProtobufList<core::Node>("1", {NodeAt("foo", "1")}));
   transport_.AnswerStream();
   StartWithLists();
@@ -167,6 +44,7 @@ TEST_F(ReflectorTest, A2WithoutStreamingItListsAndWatches) {
 }
 
 TEST_F(ReflectorTest, A4WithoutTheBookmarkNothingIsSynced) {
+  const oracle::Row row("kube-client/24.9/4");
   testing::FakeStream stream = transport_.AnswerStream();
   Start();
   Send(stream, testing::Frame("ADDED", NodeAt("foo", "1")));
@@ -175,6 +53,7 @@ TEST_F(ReflectorTest, A4WithoutTheBookmarkNothingIsSynced) {
 }
 
 TEST_F(ReflectorTest, A5BookmarkWithAnotherAnnotationValueIsNotTheEnd) {
+  const oracle::Row row("kube-client/24.9/5");
   testing::FakeStream stream = transport_.AnswerStream();
   Start();
   Send(stream, testing::BookmarkFrame<core::Node>("1", "false"));
@@ -182,6 +61,7 @@ TEST_F(ReflectorTest, A5BookmarkWithAnotherAnnotationValueIsNotTheEnd) {
 }
 
 TEST_F(ReflectorTest, A6InitialEventsMayChangeObjects) {
+  const oracle::Row row("kube-client/24.9/6");
   testing::FakeStream stream = transport_.AnswerStream();
   Start();
   Send(stream, testing::Frame("ADDED", NodeAt("p1", "1")) +
@@ -194,6 +74,7 @@ TEST_F(ReflectorTest, A6InitialEventsMayChangeObjects) {
 }
 
 TEST_F(ReflectorTest, A7RefusedStreamingFallsBackToAList) {
+  const oracle::Row row("kube-client/24.9/7");
   transport_.Answer(testing::ProtobufFailure(422, "Invalid", "sendInitialEvents is forbidden"));
   transport_.Answer(testing::ProtobufList<core::Node>("1", {}));
   transport_.AnswerStream();
@@ -202,6 +83,7 @@ TEST_F(ReflectorTest, A7RefusedStreamingFallsBackToAList) {
 }
 
 TEST_F(ReflectorTest, A8ThrottledStreamingIsAskedForAgain) {
+  const oracle::Row row("kube-client/24.9/8");
   transport_.Answer(testing::ProtobufFailure(429, "TooManyRequests", "later"));
   transport_.Answer(testing::ProtobufFailure(429, "TooManyRequests", "later"));
   AnswerWatchList({}, "1");
@@ -212,6 +94,7 @@ TEST_F(ReflectorTest, A8ThrottledStreamingIsAskedForAgain) {
 }
 
 TEST_F(ReflectorTest, A9StreamThatEndsBeforeTheBookmarkStartsOver) {
+  const oracle::Row row("kube-client/24.9/9");
   testing::FakeStream first = transport_.AnswerStream();
   AnswerWatchList({NodeAt("bar", "2")}, "2");
   Start();
@@ -234,6 +117,7 @@ TEST_F(ReflectorTest, StreamsThatKeepEndingEarlyAreNotAskedForAtFullSpeed) {
 }
 
 TEST_F(ReflectorTest, A10EndedWatchContinuesWhereItStopped) {
+  const oracle::Row row("kube-client/24.9/10");
   testing::FakeStream stream = AnswerWatchList({}, "2");
   transport_.AnswerStream();
   Start();
@@ -245,6 +129,7 @@ TEST_F(ReflectorTest, A10EndedWatchContinuesWhereItStopped) {
 }
 
 TEST_F(ReflectorTest, A11ExpiredWatchListsAgainAfterADelay) {
+  const oracle::Row row("kube-client/24.9/11");
   testing::FakeStream stream = AnswerWatchList({}, "2");
   transport_.Answer(testing::ProtobufFailure(410, "Expired", "too old"));
   AnswerWatchList({NodeAt("new", "9")}, "9");
@@ -260,6 +145,7 @@ TEST_F(ReflectorTest, A11ExpiredWatchListsAgainAfterADelay) {
 }
 
 TEST_F(ReflectorTest, A12MissingBookmarkIsMentionedEveryTenSeconds) {
+  const oracle::Row row("kube-client/24.9/12");
   testing::FakeStream stream = transport_.AnswerStream();
   Start();
   scheduler_.Advance(seconds(10));
@@ -273,6 +159,7 @@ TEST_F(ReflectorTest, A12MissingBookmarkIsMentionedEveryTenSeconds) {
 }
 
 TEST_F(ReflectorTest, A13ExpiredVersionIsListedWithoutOne) {
+  const oracle::Row row("kube-client/24.9/13");
   transport_.Answer(testing::ProtobufList<core::Node>("10", {}));
   transport_.Answer(testing::ProtobufFailure(410, "Expired", "too old"));  // the watch
   transport_.Answer(testing::ProtobufFailure(410, "Expired", "too old"));  // the list
@@ -285,6 +172,7 @@ TEST_F(ReflectorTest, A13ExpiredVersionIsListedWithoutOne) {
 }
 
 TEST_F(ReflectorTest, A13TooLargeVersionOfAStreamIsDropped) {
+  const oracle::Row row("kube-client/24.9/13");
   testing::FakeStream stream = AnswerWatchList({}, "20");
   transport_.Answer(testing::ProtobufFailure(410, "Expired", "too old"));
   transport_.Answer(testing::ProtobufFailure(504, "Timeout", "Too large resource version: 20"));
@@ -296,6 +184,7 @@ TEST_F(ReflectorTest, A13TooLargeVersionOfAStreamIsDropped) {
 }
 
 TEST_F(ReflectorTest, A14PagesAreFollowed) {
+  const oracle::Row row("kube-client/24.9/14");
   transport_.Answer(testing::ProtobufList<core::Node>("10", {NodeAt("a", "1")}, "C1"));
   transport_.Answer(testing::ProtobufList<core::Node>("11", {NodeAt("b", "2")}, "C2"));
   transport_.Answer(testing::ProtobufList<core::Node>("12", {NodeAt("c", "3")}));
@@ -307,6 +196,7 @@ TEST_F(ReflectorTest, A14PagesAreFollowed) {
 }
 
 TEST_F(ReflectorTest, A13ExpiredPageIsReplacedByOneWholeList) {
+  const oracle::Row row("kube-client/24.9/13");
   transport_.Answer(testing::ProtobufList<core::Node>("10", {NodeAt("gone", "1")}, "C1"));
   transport_.Answer(testing::ProtobufFailure(410, "Expired", "the continue token is too old"));
   transport_.Answer(testing::ProtobufList<core::Node>("12", {NodeAt("c", "3")}));
@@ -318,6 +208,7 @@ TEST_F(ReflectorTest, A13ExpiredPageIsReplacedByOneWholeList) {
 }
 
 TEST_F(ReflectorTest, A16PagedFirstListMakesLaterListsPagedToo) {
+  const oracle::Row row("kube-client/24.9/16");
   transport_.Answer(testing::ProtobufList<core::Node>("10", {}, "C1"));
   transport_.Answer(testing::ProtobufList<core::Node>("10", {}));
   transport_.Answer(testing::ProtobufFailure(410, "Expired", "too old"));
@@ -330,6 +221,7 @@ TEST_F(ReflectorTest, A16PagedFirstListMakesLaterListsPagedToo) {
 
 // A17: 0.8 s doubled up to 30 s, each times [1, 2); the stream stays wanted, nothing is listed.
 TEST_F(ReflectorTest, A17RefusedConnectionBacksOffWithoutAList) {
+  const oracle::Row row("kube-client/24.9/17");
   transport_.AnswerAlways([](const ApiRequest&) { return testing::RefusedConnection(); });
   Start();
   scheduler_.Advance(std::chrono::minutes(10));
@@ -354,6 +246,7 @@ TEST_F(ReflectorTest, A17RefusedConnectionBacksOffWithoutAList) {
 }
 
 TEST_F(ReflectorTest, A18ThrottledWatchIsOpenedAgainWithoutAList) {
+  const oracle::Row row("kube-client/24.9/18");
   testing::FakeStream stream = AnswerWatchList({}, "5");
   for (int i = 0; i < 4; ++i) {
     transport_.Answer(testing::ProtobufFailure(429, "TooManyRequests", "later"));
@@ -368,6 +261,7 @@ TEST_F(ReflectorTest, A18ThrottledWatchIsOpenedAgainWithoutAList) {
 }
 
 TEST_F(ReflectorTest, A18ThrottlingInsideTheStreamIsTheSame) {
+  const oracle::Row row("kube-client/24.9/18");
   testing::FakeStream stream = AnswerWatchList({}, "5");
   transport_.AnswerStream();
   Start();
@@ -378,6 +272,7 @@ TEST_F(ReflectorTest, A18ThrottlingInsideTheStreamIsTheSame) {
 }
 
 TEST_F(ReflectorTest, A21BookmarksMoveTheVersion) {
+  const oracle::Row row("kube-client/24.9/21");
   testing::FakeStream stream = AnswerWatchList({}, "5");
   Start();
   Send(stream, testing::BookmarkFrame<core::Node>("30"));
@@ -387,6 +282,7 @@ TEST_F(ReflectorTest, A21BookmarksMoveTheVersion) {
 }
 
 TEST_F(ReflectorTest, A22ObjectsOfAnotherTypeAreReportedAndIgnored) {
+  const oracle::Row row("kube-client/24.9/22");
   testing::FakeStream stream = AnswerWatchList({NodeAt("foo", "1")}, "5");
   Start();
   Send(stream, testing::Frame("ADDED", core::Pod()) +
@@ -399,6 +295,7 @@ TEST_F(ReflectorTest, A22ObjectsOfAnotherTypeAreReportedAndIgnored) {
 }
 
 TEST_F(ReflectorTest, A24WatchThatEndsAtOnceListsAgainAfterADelay) {
+  const oracle::Row row("kube-client/24.9/24");
   testing::FakeStream first = AnswerWatchList({}, "5");
   testing::FakeStream empty = transport_.AnswerStream();
   AnswerWatchList({}, "6");
@@ -413,6 +310,7 @@ TEST_F(ReflectorTest, A24WatchThatEndsAtOnceListsAgainAfterADelay) {
 }
 
 TEST_F(ReflectorTest, A25ErrorEventClosesTheStream) {
+  const oracle::Row row("kube-client/24.9/25");
   testing::FakeStream stream = AnswerWatchList({}, "5");
   Start();
   EXPECT_FALSE(stream.closed());
@@ -421,6 +319,7 @@ TEST_F(ReflectorTest, A25ErrorEventClosesTheStream) {
 }
 
 TEST_F(ReflectorTest, A26UnreadableObjectIsRemovedByTheRelist) {
+  const oracle::Row row("kube-client/24.9/26");
   testing::FakeStream stream = AnswerWatchList({NodeAt("foo", "4"), NodeAt("ok", "3")}, "4");
   AnswerWatchList({NodeAt("ok", "3")}, "5");
   Start();
@@ -431,6 +330,7 @@ TEST_F(ReflectorTest, A26UnreadableObjectIsRemovedByTheRelist) {
 }
 
 TEST_F(ReflectorTest, A29ListFailureIsLoggedWithItsType) {
+  const oracle::Row row("kube-client/24.9/29");
   transport_.Answer(testing::ProtobufFailure(403, "Forbidden", "nodes is forbidden"));
   StartWithLists();
   EXPECT_THAT(output_->Last(), HasSubstr("\"Failed to watch\" err=\"failed to list *v1.Node: nodes "
@@ -547,22 +447,27 @@ TEST_F(ReflectorTest, ActivityIsWhenBytesCame) {
 
 // A23: everywhere it can be when it is told to stop. The destructor checks that it does.
 TEST_F(ReflectorTest, A23StopsWhileOpening) {
+  const oracle::Row row("kube-client/24.9/23");
   transport_.Hang();
   Start();
 }
 TEST_F(ReflectorTest, A23StopsWhileCollecting) {
+  const oracle::Row row("kube-client/24.9/23");
   transport_.AnswerStream();
   Start();
 }
 TEST_F(ReflectorTest, A23StopsWhileWatching) {
+  const oracle::Row row("kube-client/24.9/23");
   AnswerWatchList({}, "1");
   Start();
 }
 TEST_F(ReflectorTest, A23StopsWhileWaiting) {
+  const oracle::Row row("kube-client/24.9/23");
   transport_.Fail(testing::RefusedConnection());
   Start();
 }
 TEST_F(ReflectorTest, A23StopsWhileListing) {
+  const oracle::Row row("kube-client/24.9/23");
   transport_.AnswerStream();
   StartWithLists();
 }
