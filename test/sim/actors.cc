@@ -107,9 +107,10 @@ async::Task<void> Scheduler::Place(std::string key, PodInfo pod) {
   for (const std::string& name : pod.claims) {
     const auto claim = view_.claims.Get(Key(name));
     if (!claim || claim->metadata().has_deletiontimestamp()) co_return;
+    // Volumes can be reached from every node, whichever was chosen to make them.
+    if (claim->status().phase() == "Bound") continue;
     const auto* chosen = apis::GetEntry(claim->metadata().annotations(), apis::kAnnSelectedNode);
     if (chosen != nullptr) node = *chosen;
-    if (claim->status().phase() == "Bound") continue;
     ready = false;
     const auto storage_class = view_.classes.Get(claim->spec().storageclassname());
     if (!storage_class || storage_class->volumebindingmode() != "WaitForFirstConsumer" ||
@@ -336,11 +337,30 @@ async::Task<bool> Users::CreatePod(std::string name, std::string claim) {
   auto* container = pod.mutable_spec()->add_containers();
   container->set_name("c");
   container->set_image("i");
+  auto* mount = container->add_volumemounts();
+  mount->set_name("v");
+  mount->set_mountpath("/data");
   auto* volume = pod.mutable_spec()->add_volumes();
   volume->set_name("v");
   volume->mutable_volumesource()->mutable_persistentvolumeclaim()->set_claimname(claim);
   auto created = co_await view_.client->Create(std::move(pod));
   co_return created.ok();
+}
+
+async::Task<void> Users::DeletePod(std::string name) {
+  kube::DeleteOptions options;
+  if (view_.world.plan.Unit() < habits_.force_delete) options.grace_period_seconds = 0;
+  (void)co_await view_.client->Delete<core::Pod>({kUserNamespace, name}, std::move(options));
+}
+
+async::Task<void> Users::SecondPod(std::string name, std::string claim) {
+  FaultPlan& plan = view_.world.plan;
+  (void)co_await async::Sleep(plan.Between(Duration::zero(), std::chrono::minutes(1)));
+  if (!(co_await CreatePod(name, claim))) co_return;
+  (void)co_await async::Sleep(
+      plan.Between(std::chrono::milliseconds(100), std::chrono::minutes(3)));
+  co_await DeletePod(name);
+  co_await WaitGone(&view_.pods, name);
 }
 
 template <typename T>
@@ -369,6 +389,7 @@ async::Task<void> Users::OneSet(int number, MonotonicTime until) {
     co_await WaitGone(&view_.claims, name);
     co_return;
   }
+  if (plan.Unit() < habits_.second_pod) sets_.Spawn(SecondPod(StrCat(name, "-b"), name));
   // The claim is used by one pod after another, as in a StatefulSet.
   const uint64_t pods = 1 + plan.Below(3);
   for (uint64_t i = 0; i < pods; ++i) {
@@ -377,7 +398,7 @@ async::Task<void> Users::OneSet(int number, MonotonicTime until) {
       (void)co_await async::Sleep(
           plan.Between(std::chrono::milliseconds(100), std::chrono::minutes(4)));
     }
-    (void)co_await view_.client->Delete<core::Pod>({kUserNamespace, name});
+    co_await DeletePod(name);
     // An administrator who deletes the volume that is in use.
     if (i + 1 == pods && plan.Below(8) == 0) {
       const auto bound = view_.claims.Get(Key(name));

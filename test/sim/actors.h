@@ -118,20 +118,30 @@ class PodCollector {
   std::set<std::string> lost_;
 };
 
+// What users do besides, where nodes can bear it.
+struct Habits {
+  double force_delete = 0;  // chance that a pod is deleted without waiting for its containers
+  double second_pod = 0;    // chance that another pod uses the claim meanwhile
+};
+
 // Creates and deletes claims and pods, at random, until told to finish.
 class Users {
  public:
-  explicit Users(View& view) : view_(view), sets_(view.world.loop) {}
+  explicit Users(View& view, Habits habits = {})
+      : view_(view), habits_(habits), sets_(view.world.loop) {}
   // Keeps about `count` things going on; returns when finished and everything is deleted.
   async::Task<void> Run(int count, MonotonicTime until);
 
  private:
   async::Task<void> OneSet(int number, MonotonicTime until);
   async::Task<bool> CreatePod(std::string name, std::string claim);
+  async::Task<void> DeletePod(std::string name);
+  async::Task<void> SecondPod(std::string name, std::string claim);
   template <typename T>
   async::Task<void> WaitGone(const kube::Informer<T>* informer, std::string name);
 
   View& view_;
+  const Habits habits_;
   async::Scope sets_;
   int next_ = 0;
 };

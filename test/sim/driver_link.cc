@@ -82,7 +82,7 @@ async::Task<void> Driver::Execute(IncarnationPtr caller, std::string method, std
     co_return;
   }
   // One call for a volume at a time, as CSI lets a driver demand.
-  if (!busy_.insert(subject).second) {
+  if (!subject.empty() && !busy_.insert(subject).second) {
     done(RpcStatus(kAborted, "an operation is in progress"));
     co_return;
   }
