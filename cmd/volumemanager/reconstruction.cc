@@ -5,6 +5,7 @@
 #include <set>
 
 #include "lib/base/strings.h"
+#include "lib/mount/tree.h"
 #include "lib/mount/volume_data.h"
 
 namespace csinative::volumemanager {
@@ -81,8 +82,11 @@ class Scanner {
         const std::string directory = StrCat(paths_.CsiPlugin(), "/", driver, "/", hash);
         const auto data = mount::LoadVolumeData(fs_, directory);
         if (!data.ok()) {
-          // Without the file nothing was staged.
-          if (!mount::IsMissing(data.status())) failures_.push_back(data.status().message());
+          // Without the file nothing was staged. Differs: upstream leaves the directory.
+          const Status done = mount::IsMissing(data.status())
+                                  ? mount::RemoveVolumeDirectory(fs_, directory, kStagingLeaf)
+                                  : data.status();
+          if (!done.ok()) failures_.push_back(done.message());
           continue;
         }
         const auto spec = SpecFromStagedData(*data);
