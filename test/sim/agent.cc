@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/sim/agent.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lib/async/sleep.h"
@@ -10,7 +11,7 @@
 namespace csinative::sim {
 namespace {
 
-constexpr Duration kLook = std::chrono::milliseconds(500);
+constexpr Duration kLook = std::chrono::seconds(1);
 // Containers are killed after the grace time of their pod, which users do not set here.
 constexpr Duration kGrace = std::chrono::seconds(30);
 constexpr Duration kLifeOfJob = std::chrono::minutes(3);
@@ -148,9 +149,11 @@ async::Task<void> ContainerAgent::StopContainer(std::string uid) {
 }
 
 async::Task<void> ContainerAgent::WaitUnmounted(std::string uid) {
-  while (machine_.fs().Stat(machine_.paths().PodVolumes(uid)).ok()) {
-    const auto entries = machine_.fs().List(machine_.paths().PodVolumes(uid));
-    if (entries.ok() && entries->empty()) co_return;
+  const std::string directory = StrCat("pods/", uid, "/");
+  while (true) {
+    const std::vector<std::string> mounts = machine_.fs().Mounts();
+    const auto of_pod = [&](const std::string& path) { return path.starts_with(directory); };
+    if (std::none_of(mounts.begin(), mounts.end(), of_pod)) co_return;
     if (!(co_await async::Sleep(kLook)).ok()) co_return;
   }
 }
