@@ -87,6 +87,7 @@ async::Task<Outcome> VolumeBackend::StageBlock(VolumeSpec spec, StringMap publis
     Status removed = co_await RemoveBlockDirectories(spec.name);
     if (!removed.ok()) {
       deps_.log.Error(removed, "Failed to remove the volume's directories", "volume", spec.name);
+      staged.kind = FailureKind::kUncertain;
     }
   }
   co_return staged;
@@ -162,7 +163,14 @@ async::Task<Outcome> VolumeBackend::UnpublishBlock(VolumeSpec spec, std::string 
   request.set_volume_id(spec.handle);
   request.set_target_path(target);
   Status unpublished = co_await Call<NodeUnpublishVolumeRequest>(*channel, std::move(request));
-  if (!unpublished.ok()) unpublished = co_await ForgiveIfGone(std::move(unpublished), target);
+  if (!unpublished.ok()) {
+    unpublished = co_await ForgiveIfGone(std::move(unpublished), target);
+    // What the driver has made there is of no use to anybody.
+    if (unpublished.ok()) {
+      unpublished = co_await OnDisk(
+          [target](mount::FileSystem& fs) { return mount::RemoveIfPresent(fs, target); });
+    }
+  }
   co_return unpublished.WithContext(
       "kubernetes.io/csi: blockMapper.unpublishVolumeForBlock failed");
 }
@@ -207,11 +215,8 @@ async::Task<Outcome> VolumeBackend::UnstageBlock(VolumeSpec spec) {
       }
     }
   }
-  Status removed = co_await RemoveBlockDirectories(spec.name);
-  if (!removed.ok()) {
-    deps_.log.Error(removed, "Failed to remove the volume's directories", "volume", spec.name);
-  }
-  co_return Outcome();
+  // Differs: upstream only logs what it could not remove.
+  co_return co_await RemoveBlockDirectories(spec.name);
 }
 
 }  // namespace csinative::volumemanager

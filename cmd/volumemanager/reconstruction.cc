@@ -104,10 +104,18 @@ class Scanner {
   // Block volumes: by what was written before anything was done to them.
   void ScanBlock() {
     for (const std::string& name : Directories(paths_.BlockVolumes())) {
+      if (paths_.BlockVolume(name) == mount::ParentOf(paths_.BlockStaging(name)) ||
+          paths_.BlockVolume(name) == mount::ParentOf(paths_.BlockPublishDirectory(name))) {
+        continue;
+      }
       const std::string directory = paths_.BlockData(name);
       const auto data = mount::LoadVolumeData(fs_, directory);
       if (!data.ok()) {
-        if (!mount::IsMissing(data.status())) failures_.push_back(data.status().message());
+        if (mount::IsMissing(data.status())) {
+          (void)mount::RemoveEmptyDirectories(fs_, paths_.BlockVolume(name));
+        } else {
+          failures_.push_back(data.status().message());
+        }
         continue;
       }
       const auto spec = SpecFromData(*data, VolumeMode::kBlock, "");

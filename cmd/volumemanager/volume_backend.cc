@@ -86,6 +86,7 @@ async::Task<Outcome> VolumeBackend::CleanUp(Outcome failure, std::string directo
   Status removed = co_await RemoveDirectory(directory, leaf);
   if (!removed.ok()) {
     deps_.log.Error(removed, "Failed to remove the directory of a volume", "path", directory);
+    co_return Outcome::Uncertain(failure.status);
   }
   co_return failure;
 }
@@ -169,7 +170,8 @@ async::Task<Outcome> VolumeBackend::Stage(VolumeSpec spec, PodFacts pod,
         (void)mount::RemoveVolumeDirectory(fs, directory, kStagingLeaf);
         return saved.WithContext("kubernetes.io/csi: failed to save volume info data");
       });
-  if (!prepared.ok()) co_return Outcome::Transient(std::move(prepared));
+  // There may be a directory to remove.
+  if (!prepared.ok()) co_return Outcome::Uncertain(std::move(prepared));
   Outcome staged = OutcomeOfCall(co_await Call<NodeStageVolumeRequest>(
       driver.channel, StageRequest(spec, driver.features, staging, parts)));
   if (!staged.ok() && staged.kind == FailureKind::kFinal) {

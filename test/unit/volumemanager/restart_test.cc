@@ -190,6 +190,35 @@ TEST_F(RestartTest, VolumeThatWasDeletedWhileTheNodeWasDownIsForgotten) {
   ExpectNothingLeft();
 }
 
+TEST_F(RestartTest, BlockVolumeThatWasDeletedWhileTheNodeWasDownIsForgotten) {
+  world_.Start();
+  world_.AddVolume("pv1", {.mode = "Block"});
+  world_.AddPod("p1", {.block = true});
+  world_.Attach("pv1");
+  world_.Settle();
+  world_.Kill();
+  world_.fs().ForgetMounts();
+  world_.EndPod("p1");
+  world_.config.force_delay = seconds(0);
+  world_.driver().Fail(kUnpublish, RpcStatus(5, "no such volume"));
+  world_.driver().Fail(kUnstage, RpcStatus(5, "no such volume"));
+  world_.Start();
+  world_.Advance(seconds(5));
+  EXPECT_THAT(world_.InUse(), IsEmpty());
+  for (const std::string& entry : world_.Left()) {
+    EXPECT_EQ(entry.find("pv1"), std::string::npos) << entry;
+  }
+}
+
+TEST_F(RestartTest, BlockDirectoryWithoutDataFileIsRemoved) {
+  world_.Start();
+  world_.Kill();
+  const std::string directory = world_.At("plugins/kubernetes.io/csi/volumeDevices/pv1");
+  ASSERT_TRUE(world_.fs().MakeDirectories(directory + "/data", 0750).ok());
+  world_.Start();
+  EXPECT_FALSE(world_.fs().Stat(directory).ok());
+}
+
 TEST_F(RestartTest, StagingDirectoryWithoutDataFileIsRemoved) {
   world_.Start();
   world_.Kill();
