@@ -83,8 +83,17 @@ bool ContainerAgent::FindVolumes(const std::string& key, const std::string& uid,
     const auto& csi = volume->spec().persistentvolumesource().csi();
     OpenVolume open;
     open.volume = csi::UniqueVolumeName(csi.driver(), csi.volumehandle());
-    open.target = machine_.paths().PublishTarget(uid, volume->metadata().name());
-    open.staging = machine_.paths().StagingTarget(csi.driver(), csi.volumehandle());
+    const volumemanager::Paths& paths = machine_.paths();
+    const std::string& spec = volume->metadata().name();
+    if (pod->second.block) {
+      open.mounts = {StrCat(paths.BlockMap(spec), "/", uid)};
+      open.files = {paths.BlockPublishTarget(spec, uid)};
+      // The link leads the container to it, once.
+      if (!machine_.fs().Stat(paths.PodDeviceLink(uid, spec)).ok()) return false;
+    } else {
+      open.mounts = {paths.PublishTarget(uid, spec),
+                     paths.StagingTarget(csi.driver(), csi.volumehandle())};
+    }
     const auto* mounted = manager->state().actual.Find(open.volume, uid);
     if (mounted == nullptr || mounted->state != volumemanager::PodMountState::kMounted) {
       return false;
@@ -149,10 +158,13 @@ async::Task<void> ContainerAgent::StopContainer(std::string uid) {
 }
 
 async::Task<void> ContainerAgent::WaitUnmounted(std::string uid) {
-  const std::string directory = StrCat("pods/", uid, "/");
+  const std::string directory = StrCat("pods/", uid, "/");  // files
+  const std::string name = StrCat("/", uid);                // devices
   while (true) {
     const std::vector<std::string> mounts = machine_.fs().Mounts();
-    const auto of_pod = [&](const std::string& path) { return path.starts_with(directory); };
+    const auto of_pod = [&](const std::string& path) {
+      return path.starts_with(directory) || path.ends_with(name);
+    };
     if (std::none_of(mounts.begin(), mounts.end(), of_pod)) co_return;
     if (!(co_await async::Sleep(kLook)).ok()) co_return;
   }

@@ -52,6 +52,8 @@ std::string Fixed(const Request& request) {
     capability.mutable_access_mode()->set_mode(
         ::csi::v1::VolumeCapability::AccessMode::SINGLE_NODE_WRITER);
   }
+  // Of each pod, and only if the driver can do it.
+  if (capability.has_mount()) capability.mutable_mount()->clear_volume_mount_group();
   std::string text = capability.ShortDebugString();
   // Maps of messages have no order.
   for (const auto* field : {&request.publish_context(), &request.volume_context()}) {
@@ -75,6 +77,13 @@ std::string Backend::SubjectOf(const Message& request) {
 Status Backend::Broken(const std::string& what) {
   checker_.Violation(what);
   return RpcStatus(kInvalidArgument, what);
+}
+
+bool Backend::HasDevice(const std::string& id, const std::string& node) const {
+  const auto volume = volumes_.find(id);
+  if (volume == volumes_.end()) return false;
+  const auto here = volume->second.on_node.find(node);
+  return here != volume->second.on_node.end() && here->second.request.starts_with("block");
 }
 
 void Backend::LoseNode(const std::string& node) {

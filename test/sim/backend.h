@@ -66,6 +66,9 @@ class Backend {
   Status Perform(const std::string& method, const std::string& node_id,
                  const google::protobuf::Message& request, google::protobuf::Message* response);
 
+  // Whether the volume is staged there as a device.
+  bool HasDevice(const std::string& id, const std::string& node) const;
+
   // The node loses power: what was mounted there is gone, and its calls fail until it is back. The
   // storage knows that it is fenced, so volumes may be taken away from it.
   void LoseNode(const std::string& node);

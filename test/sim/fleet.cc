@@ -18,6 +18,9 @@ bool IsPermanent(const std::string& entry) {
   return entry == "pods/" || entry == "plugins/" || entry == "plugins/kubernetes.io/" ||
          entry == "plugins/kubernetes.io/csi/" ||
          entry == StrCat("plugins/kubernetes.io/csi/", kDriverName, "/") ||
+         entry == "plugins/kubernetes.io/csi/volumeDevices/" ||
+         entry == "plugins/kubernetes.io/csi/volumeDevices/staging/" ||
+         entry == "plugins/kubernetes.io/csi/volumeDevices/publish/" ||
          entry.starts_with("plugins_registry/");
 }
 
@@ -101,6 +104,13 @@ void Fleet::CheckAgreement(const Node& node) {
   };
   const volumemanager::Paths& paths = machine.paths();
   for (const auto& [name, volume] : state.actual.volumes()) {
+    if (volume.spec.block()) {
+      for (const auto& [uid, pod] : volume.pods) {
+        expect(StrCat(paths.BlockMap(pod.spec.name), "/", uid), paths.BlockData(pod.spec.name),
+               pod.state == volumemanager::PodMountState::kMounted);
+      }
+      continue;
+    }
     if (volume.device != volumemanager::DeviceState::kNotMounted) {
       expect(paths.StagingTarget(volume.spec.driver, volume.spec.handle),
              paths.Staged(volume.spec.driver, volume.spec.handle),

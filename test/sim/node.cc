@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/sim/node.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <set>
 #include <utility>
@@ -18,6 +19,10 @@ bool IsChange(const std::string& operation) {
   static const std::set<std::string> kReads = {"Stat",    "List",         "ReadFile",
                                                "Resolve", "IsMountPoint", "ReadMountTable"};
   return kReads.count(operation) == 0;
+}
+
+bool Has(const std::vector<std::string>& paths, const std::string& path) {
+  return std::find(paths.begin(), paths.end(), path) != paths.end();
 }
 
 // Whether the path is inside of a volume: what is there belongs to the user.
@@ -56,19 +61,18 @@ void Machine::StopContainer(const std::string& uid) {
 }
 
 void Machine::CheckContainers() {
+  const auto lost = [&](const std::string& uid, const std::string& path) {
+    checker_.Violation(
+        StrCat(node_, ": ", path, " is gone while a container of ", uid, " has it open"));
+  };
   for (const auto& [uid, volumes] : containers_) {
     for (const OpenVolume& open : volumes) {
-      if (open.staging.empty()) {
-        if (!fs_.Stat(open.target).ok()) {
-          checker_.Violation(StrCat(node_, ": ", open.target, " is gone while a container of ", uid,
-                                    " has it open"));
-        }
-        continue;
+      for (const std::string& path : open.mounts) {
+        const auto mounted = fs_.IsMountPoint(path);
+        if (!mounted.ok() || !*mounted) lost(uid, path);
       }
-      const auto mounted = fs_.IsMountPoint(open.target);
-      if (!mounted.ok() || !*mounted) {
-        checker_.Violation(StrCat(node_, ": ", open.target, " is not mounted while a container of ",
-                                  uid, " has it open"));
+      for (const std::string& path : open.files) {
+        if (!fs_.Stat(path).ok()) lost(uid, path);
       }
     }
   }
@@ -91,13 +95,14 @@ Status Machine::BeforeDiskCall(const std::string& operation, const std::string& 
     changed_ = true;
   }
   if (!change) return Status();
-  if (IsUserData(path)) {
+  // Owner and mode are the volume manager's to change.
+  if (IsUserData(path) && !operation.starts_with("Set")) {
     checker_.Violation(StrCat(node_, ": ", operation, " of ", path, ", which is in a volume"));
   }
   if (operation == "Unmount" || operation == "Remove") {
     for (const auto& [uid, volumes] : containers_) {
       for (const OpenVolume& open : volumes) {
-        if (path != open.target && path != open.staging) continue;
+        if (!Has(open.mounts, path) && !Has(open.files, path)) continue;
         checker_.Violation(StrCat(node_, ": ", operation, " of ", path, " while a container of ",
                                   uid, " has ", open.volume, " open"));
       }

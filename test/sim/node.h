@@ -21,11 +21,11 @@ namespace csinative::sim {
 
 inline constexpr char kKubeletRoot[] = "/var/lib/kubelet";
 
-// Where a container sees a volume, and where the volume is staged for it.
+// What a container has open, wherever it goes through.
 struct OpenVolume {
-  std::string volume;   // unique name
-  std::string target;   // a mount point, or the link to a device
-  std::string staging;  // empty: nothing is mounted there
+  std::string volume;               // unique name
+  std::vector<std::string> mounts;  // mount points that must stay
+  std::vector<std::string> files;   // what else must stay
 };
 
 class Machine {

@@ -27,7 +27,8 @@ NodeDriver::NodeDriver(Surroundings& world, Checker& checker, Machine& machine, 
 
 void NodeDriver::Start() {
   capabilities_ = {Rpc::STAGE_UNSTAGE_VOLUME};
-  for (const int optional : {Rpc::SINGLE_NODE_MULTI_WRITER, Rpc::VOLUME_CONDITION}) {
+  for (const int optional :
+       {Rpc::SINGLE_NODE_MULTI_WRITER, Rpc::VOLUME_CONDITION, Rpc::VOLUME_MOUNT_GROUP}) {
     if (world_.plan.Below(2) == 0) capabilities_.insert(optional);
   }
   std::string text;

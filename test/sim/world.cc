@@ -117,7 +117,9 @@ void World::Prepare() {
   scope_.Spawn(pod_collector_->Run());
   PrepareNodes(nodes);
   users_ = std::make_unique<Users>(
-      *view_, options_.volume_manager ? Habits{.force_delete = 0.15, .second_pod = 0.3} : Habits());
+      *view_, options_.volume_manager
+                  ? Habits{.force_delete = 0.15, .second_pod = 0.3, .block = 0.25, .group = 0.3}
+                  : Habits());
   scheduler_.Advance(std::chrono::seconds(5));
 }
 
