@@ -87,7 +87,17 @@ VolumeBinder::VolumeBinder(async::EventLoop& loop, kube::Client& client, Caches&
   caches_.claims.AddHandler(
       {.on_add = [claim_changed](const auto& claim, kube::AddKind) { claim_changed(claim); },
        .on_update = [claim_changed](const auto&, const auto& claim) { claim_changed(claim); },
-       .on_delete = claim_changed});
+       .on_delete =
+           [this, claim_changed](const core::PersistentVolumeClaim& claim) {
+             claim_changed(claim);
+             // One that was made for it too late is not named by it.
+             caches_.volumes.ForEach([&](const core::PersistentVolume& volume) {
+               if (volume.spec().claimref().uid() == claim.metadata().uid()) {
+                 volume_queue_.Add(volume.metadata().name());
+               }
+               return true;
+             });
+           }});
   auto volume_changed = [this](const core::PersistentVolume& volume) {
     volume_queue_.Add(volume.metadata().name());
     const auto& claim = volume.spec().claimref();

@@ -78,16 +78,16 @@ async::Task<Outcome> VolumeBackend::StageBlock(VolumeSpec spec, StringMap publis
   if (!secrets.ok()) co_return Outcome::Transient(secrets.status());
   parts.secrets = *std::move(secrets);
   const std::string staging = paths_.BlockStaging(spec.name);
-  Outcome staged = co_await OnDisk(
+  Status made = co_await OnDisk(
       [staging](mount::FileSystem& fs) { return fs.MakeDirectories(staging, kDirectoryMode); });
-  if (staged.ok()) {
-    staged = OutcomeOfCall(co_await Call<NodeStageVolumeRequest>(
-        driver.channel, StageRequest(spec, driver.features, staging, parts)));
-  }
+  if (!made.ok()) co_return Outcome::Transient(std::move(made));
+  Outcome staged = OutcomeOfCall(co_await Call<NodeStageVolumeRequest>(
+      driver.channel, StageRequest(spec, driver.features, staging, parts)));
   if (!staged.ok() && staged.kind == FailureKind::kFinal) {
     Status removed = co_await RemoveBlockDirectories(spec.name);
     if (!removed.ok()) {
       deps_.log.Error(removed, "Failed to remove the volume's directories", "volume", spec.name);
+      staged.kind = FailureKind::kUncertain;
     }
   }
   co_return staged;
@@ -109,7 +109,7 @@ async::Task<Outcome> VolumeBackend::PublishBlock(VolumeSpec spec, PodFacts pod,
       co_await OnDisk([publish = paths_.BlockPublishDirectory(spec.name)](mount::FileSystem& fs) {
         return fs.MakeDirectories(publish, kDirectoryMode);
       });
-  if (!made.ok()) co_return made;
+  if (!made.ok()) co_return Outcome::Transient(std::move(made));
   const StringMap context = traits.pod_info ? PodInfo(pod, spec) : StringMap();
   co_return OutcomeOfCall(co_await Call<NodePublishVolumeRequest>(
       driver.channel,
@@ -163,6 +163,14 @@ async::Task<Outcome> VolumeBackend::UnpublishBlock(VolumeSpec spec, std::string 
   request.set_volume_id(spec.handle);
   request.set_target_path(target);
   Status unpublished = co_await Call<NodeUnpublishVolumeRequest>(*channel, std::move(request));
+  if (!unpublished.ok()) {
+    unpublished = co_await ForgiveIfGone(std::move(unpublished), target);
+    // What the driver has made there is of no use to anybody.
+    if (unpublished.ok()) {
+      unpublished = co_await OnDisk(
+          [target](mount::FileSystem& fs) { return mount::RemoveIfPresent(fs, target); });
+    }
+  }
   co_return unpublished.WithContext(
       "kubernetes.io/csi: blockMapper.unpublishVolumeForBlock failed");
 }
@@ -200,17 +208,15 @@ async::Task<Outcome> VolumeBackend::UnstageBlock(VolumeSpec spec) {
       request.set_volume_id(spec.handle);
       request.set_staging_target_path(staging);
       Status unstaged = co_await Call<NodeUnstageVolumeRequest>(driver.channel, std::move(request));
+      if (!unstaged.ok()) unstaged = co_await ForgiveIfGone(std::move(unstaged), staging);
       if (!unstaged.ok()) {
         co_return unstaged.WithContext(
             "kubernetes.io/csi: blockMapper.unstageVolumeForBlock failed");
       }
     }
   }
-  Status removed = co_await RemoveBlockDirectories(spec.name);
-  if (!removed.ok()) {
-    deps_.log.Error(removed, "Failed to remove the volume's directories", "volume", spec.name);
-  }
-  co_return Outcome();
+  // Differs: upstream only logs what it could not remove.
+  co_return co_await RemoveBlockDirectories(spec.name);
 }
 
 }  // namespace csinative::volumemanager

@@ -2,6 +2,7 @@
 #include "cmd/volumemanager/pending_operations.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace csinative::volumemanager {
 
@@ -11,22 +12,20 @@ PendingOperations::Start PendingOperations::TryStart(const OperationKey& key,
   Entry* picked = nullptr;
   for (Entry& entry : entries) {
     if (!entry.key.Matches(key)) continue;
-    if (entry.running) return Start::kRunning;
+    if (!entry.running.empty()) return Start::kRunning;
     // The first that matches, but rather the very same key.
     if (picked == nullptr || entry.key == key) {
       if (picked == nullptr || !(picked->key == key)) picked = &entry;
     }
   }
-  if (picked == nullptr) {
-    picked = &entries.emplace_back();
-    picked->name = name;
-  } else if (clock_.Now() - picked->failed < picked->delay) {
-    if (picked->name == name) return Start::kBackoff;
-    picked->name = name;
-    picked->delay = Duration::zero();
+  if (picked == nullptr) picked = &entries.emplace_back();
+  const auto failed = picked->backoffs.find(name);
+  if (failed != picked->backoffs.end() &&
+      clock_.Now() - failed->second.failed < failed->second.delay) {
+    return Start::kBackoff;
   }
   picked->key = key;
-  picked->running = true;
+  picked->running = name;
   ++running_;
   return Start::kStarted;
 }
@@ -36,7 +35,7 @@ Duration PendingOperations::Finish(const OperationKey& key, const Status& result
   if (volume == volumes_.end()) return Duration::zero();
   Entries& entries = volume->second;
   const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) {
-    return entry.key == key && entry.running;
+    return entry.key == key && !entry.running.empty();
   });
   if (found == entries.end()) return Duration::zero();
   --running_;
@@ -45,28 +44,31 @@ Duration PendingOperations::Finish(const OperationKey& key, const Status& result
     if (entries.empty()) volumes_.erase(volume);
     return Duration::zero();
   }
-  found->running = false;
-  found->failed = clock_.Now();
-  found->delay =
-      found->delay == Duration::zero() ? kFirstDelay : std::min(found->delay * 2, kLongestDelay);
-  return found->delay;
+  Backoff& backoff = found->backoffs[std::exchange(found->running, "")];
+  backoff.failed = clock_.Now();
+  backoff.delay =
+      backoff.delay == Duration::zero() ? kFirstDelay : std::min(backoff.delay * 2, kLongestDelay);
+  return backoff.delay;
 }
 
 bool PendingOperations::IsRunning(const OperationKey& key) const {
   const auto volume = volumes_.find(key.volume);
   if (volume == volumes_.end()) return false;
-  return std::any_of(volume->second.begin(), volume->second.end(),
-                     [&](const Entry& entry) { return entry.running && entry.key.Matches(key); });
+  return std::any_of(volume->second.begin(), volume->second.end(), [&](const Entry& entry) {
+    return !entry.running.empty() && entry.key.Matches(key);
+  });
 }
 
 std::optional<MonotonicTime> PendingOperations::NextRetry() const {
   std::optional<MonotonicTime> next;
   for (const auto& [volume, entries] : volumes_) {
     for (const Entry& entry : entries) {
-      if (entry.running) continue;
-      const MonotonicTime when = entry.failed + entry.delay;
-      // One that is over was looked at by the pass that asks.
-      if (when > clock_.Now() && (!next || when < *next)) next = when;
+      if (!entry.running.empty()) continue;
+      for (const auto& [name, backoff] : entry.backoffs) {
+        const MonotonicTime when = backoff.failed + backoff.delay;
+        // One that is over was looked at by the pass that asks.
+        if (when > clock_.Now() && (!next || when < *next)) next = when;
+      }
     }
   }
   return next;
@@ -75,7 +77,7 @@ std::optional<MonotonicTime> PendingOperations::NextRetry() const {
 void PendingOperations::ClearBackoff() {
   for (auto& [volume, entries] : volumes_) {
     for (Entry& entry : entries) {
-      if (!entry.running) entry.delay = Duration::zero();
+      if (entry.running.empty()) entry.backoffs.clear();
     }
   }
 }
@@ -83,7 +85,7 @@ void PendingOperations::ClearBackoff() {
 void PendingOperations::Forget(const std::string& volume) {
   const auto found = volumes_.find(volume);
   if (found == volumes_.end()) return;
-  std::erase_if(found->second, [](const Entry& entry) { return !entry.running; });
+  std::erase_if(found->second, [](const Entry& entry) { return entry.running.empty(); });
   if (found->second.empty()) volumes_.erase(found);
 }
 

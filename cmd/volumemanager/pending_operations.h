@@ -3,6 +3,10 @@
 // Which operations on volumes run, which may start, and which have to wait after a failure
 // (volumemanager 7.0). An operation is keyed by its volume and, where several pods may be served at
 // once, by the pod. Loop only.
+//
+// Differs: each kind of operation has its own back-off. Upstream forgets the back-off of one when
+// another of the volume starts, which its loop of 100 ms makes harmless: here two that fail in turn
+// would run without any pause.
 #pragma once
 
 #include <list>
@@ -50,12 +54,14 @@ class PendingOperations {
   void Forget(const std::string& volume);
 
  private:
-  struct Entry {
-    OperationKey key;
-    std::string name;
-    bool running = false;
+  struct Backoff {
     Duration delay = Duration::zero();
     MonotonicTime failed;
+  };
+  struct Entry {
+    OperationKey key;
+    std::string running;                      // name of the operation; empty: none
+    std::map<std::string, Backoff> backoffs;  // by name
   };
   using Entries = std::list<Entry>;
 

@@ -224,6 +224,11 @@ async::Task<Status> Reconciler::MountVolume(std::string volume, std::string uid)
   StringMap publish_context;
   if (block) {
     Outcome saved = co_await deps_.backend->SaveBlockData(row.spec);
+    // Whatever happens now, there is something to remove.
+    const ActualVolume* actual = state.actual.Find(volume);
+    if (actual != nullptr && actual->device == DeviceState::kNotMounted) {
+      state.actual.MarkDeviceUncertain(volume, deps_.backend->paths().BlockMap(row.spec.name));
+    }
     if (!saved.ok()) {
       co_return Fail(row, "MapVolume.NewBlockVolumeMapper initialization failed", saved.status);
     }

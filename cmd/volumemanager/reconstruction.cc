@@ -5,6 +5,7 @@
 #include <set>
 
 #include "lib/base/strings.h"
+#include "lib/mount/tree.h"
 #include "lib/mount/volume_data.h"
 
 namespace csinative::volumemanager {
@@ -81,8 +82,11 @@ class Scanner {
         const std::string directory = StrCat(paths_.CsiPlugin(), "/", driver, "/", hash);
         const auto data = mount::LoadVolumeData(fs_, directory);
         if (!data.ok()) {
-          // Without the file nothing was staged.
-          if (!mount::IsMissing(data.status())) failures_.push_back(data.status().message());
+          // Without the file nothing was staged. Differs: upstream leaves the directory.
+          const Status done = mount::IsMissing(data.status())
+                                  ? mount::RemoveVolumeDirectory(fs_, directory, kStagingLeaf)
+                                  : data.status();
+          if (!done.ok()) failures_.push_back(done.message());
           continue;
         }
         const auto spec = SpecFromStagedData(*data);
@@ -100,10 +104,18 @@ class Scanner {
   // Block volumes: by what was written before anything was done to them.
   void ScanBlock() {
     for (const std::string& name : Directories(paths_.BlockVolumes())) {
+      if (paths_.BlockVolume(name) == mount::ParentOf(paths_.BlockStaging(name)) ||
+          paths_.BlockVolume(name) == mount::ParentOf(paths_.BlockPublishDirectory(name))) {
+        continue;
+      }
       const std::string directory = paths_.BlockData(name);
       const auto data = mount::LoadVolumeData(fs_, directory);
       if (!data.ok()) {
-        if (!mount::IsMissing(data.status())) failures_.push_back(data.status().message());
+        if (mount::IsMissing(data.status())) {
+          (void)mount::RemoveEmptyDirectories(fs_, paths_.BlockVolume(name));
+        } else {
+          failures_.push_back(data.status().message());
+        }
         continue;
       }
       const auto spec = SpecFromData(*data, VolumeMode::kBlock, "");

@@ -27,7 +27,8 @@ struct DiskScan {
   std::vector<std::string> failures;  // what could not be read, for the log
 };
 
-// Blocking pool.
+// Removes what a crash has left of staging directories before anything was staged in them, or after
+// it was undone. Blocking pool.
 DiskScan ScanDisk(mount::FileSystem& fs, const Paths& paths);
 
 // Enters everything as uncertain.

@@ -40,7 +40,12 @@ async::Task<Outcome> VolumeBackend::Open(std::string name, const char* context, 
   if (!channel.ok()) co_return Outcome::Transient(channel.status().WithContext(context));
   driver->channel = *std::move(channel);
   auto capabilities = co_await csi::GetNodeCapabilities(*driver->channel);
-  if (!capabilities.ok()) co_return OutcomeOfCall(capabilities.status());
+  if (!capabilities.ok()) {
+    Outcome failed = OutcomeOfCall(capabilities.status());
+    // Differs: upstream takes it for the end of what an earlier attempt may have done.
+    if (failed.kind == FailureKind::kFinal) failed.kind = FailureKind::kTransient;
+    co_return failed;
+  }
   driver->features = FeaturesOf(*capabilities);
   co_return Outcome();
 }
@@ -66,6 +71,40 @@ async::Task<Status> VolumeBackend::RemoveDirectory(std::string directory, const 
   co_return co_await OnDisk([directory = std::move(directory), leaf](mount::FileSystem& fs) {
     return mount::RemoveVolumeDirectory(fs, directory, leaf);
   });
+}
+
+// Differs: upstream takes the driver at its word, and forgets what an earlier attempt has mounted
+// whose answer was lost.
+async::Task<Outcome> VolumeBackend::CleanUp(Outcome failure, std::string directory,
+                                            const char* leaf) {
+  const std::string path = StrCat(directory, "/", leaf);
+  const auto mounted =
+      co_await OnDisk([path](mount::FileSystem& fs) { return fs.IsMountPoint(path); });
+  if (mounted.ok() ? *mounted : !mount::IsMissing(mounted.status())) {
+    co_return Outcome::Uncertain(failure.status);
+  }
+  Status removed = co_await RemoveDirectory(directory, leaf);
+  if (!removed.ok()) {
+    deps_.log.Error(removed, "Failed to remove the directory of a volume", "path", directory);
+    co_return Outcome::Uncertain(failure.status);
+  }
+  co_return failure;
+}
+
+// Differs: upstream repeats the call for ever, for a volume that was deleted while its node was
+// down.
+async::Task<Status> VolumeBackend::ForgiveIfGone(Status failure, std::string path) {
+  if (failure.rpc_error() == nullptr ||
+      static_cast<Code>(failure.rpc_error()->grpc_code) != Code::kNotFound) {
+    co_return failure;
+  }
+  const auto mounted =
+      co_await OnDisk([path](mount::FileSystem& fs) { return fs.IsMountPoint(path); });
+  const bool nothing = mounted.ok() ? !*mounted : mount::IsMissing(mounted.status());
+  if (!nothing) co_return failure;
+  deps_.log.Info("The driver does not know the volume any more, and nothing is mounted", "path",
+                 path, "answer", failure.message());
+  co_return Status();
 }
 
 async::Task<Result<VolumeBackend::Attachment>> VolumeBackend::ReadAttachment(VolumeSpec spec) {
@@ -131,14 +170,12 @@ async::Task<Outcome> VolumeBackend::Stage(VolumeSpec spec, PodFacts pod,
         (void)mount::RemoveVolumeDirectory(fs, directory, kStagingLeaf);
         return saved.WithContext("kubernetes.io/csi: failed to save volume info data");
       });
-  if (!prepared.ok()) co_return prepared;
+  // There may be a directory to remove.
+  if (!prepared.ok()) co_return Outcome::Uncertain(std::move(prepared));
   Outcome staged = OutcomeOfCall(co_await Call<NodeStageVolumeRequest>(
       driver.channel, StageRequest(spec, driver.features, staging, parts)));
   if (!staged.ok() && staged.kind == FailureKind::kFinal) {
-    Status removed = co_await RemoveDirectory(directory, kStagingLeaf);
-    if (!removed.ok()) {
-      deps_.log.Error(removed, "Failed to remove the staging directory", "path", directory);
-    }
+    co_return co_await CleanUp(std::move(staged), directory, kStagingLeaf);
   }
   co_return staged;
 }
@@ -196,7 +233,7 @@ async::Task<Outcome> VolumeBackend::Publish(VolumeSpec spec, PodFacts pod,
   // Differs: a failed write during a remount leaves the directory of the running pod alone.
   if (!prepared.ok()) {
     if (previous == Previous::kNew) (void)co_await RemoveDirectory(directory, kMountLeaf);
-    co_return prepared;
+    co_return Outcome::Transient(std::move(prepared));
   }
   const bool staged = driver.features.stage && spec.device_mountable();
   const std::string staging = staged ? paths_.StagingTarget(spec.driver, spec.handle) : "";
@@ -205,10 +242,7 @@ async::Task<Outcome> VolumeBackend::Publish(VolumeSpec spec, PodFacts pod,
       driver.channel, PublishRequest(spec, driver.features, staging, target, context, parts)));
   if (!published.ok()) {
     if (published.kind == FailureKind::kFinal && previous == Previous::kNew) {
-      Status removed = co_await RemoveDirectory(directory, kMountLeaf);
-      if (!removed.ok()) {
-        deps_.log.Error(removed, "Failed to remove the volume's directory", "path", directory);
-      }
+      co_return co_await CleanUp(std::move(published), directory, kMountLeaf);
     }
     co_return published;
   }
@@ -257,6 +291,7 @@ async::Task<Outcome> VolumeBackend::Unpublish(VolumeSpec spec, std::string pod_u
   request.set_volume_id(spec.handle);
   request.set_target_path(target);
   Status unpublished = co_await Call<NodeUnpublishVolumeRequest>(*channel, std::move(request));
+  if (!unpublished.ok()) unpublished = co_await ForgiveIfGone(std::move(unpublished), target);
   if (!unpublished.ok()) {
     co_return unpublished.WithContext("kubernetes.io/csi: Unmounter.TearDownAt failed");
   }
@@ -292,21 +327,24 @@ async::Task<Outcome> VolumeBackend::Unstage(VolumeSpec spec) {
     return data.ok();
   });
   if (!staged.ok()) co_return staged.status();
-  if (!*staged) co_return Outcome();
-  Driver driver;
-  Outcome opened = co_await Open(
-      spec.driver, "kubernetes.io/csi: attacher.UnmountDevice failed to create newCsiDriverClient",
-      &driver);
-  if (!opened.ok()) co_return opened;
-  if (driver.features.stage) {
-    NodeUnstageVolumeRequest request;
-    request.set_volume_id(spec.handle);
-    request.set_staging_target_path(staging);
-    Status unstaged = co_await Call<NodeUnstageVolumeRequest>(driver.channel, std::move(request));
-    if (!unstaged.ok()) {
-      co_return unstaged.WithContext("kubernetes.io/csi: attacher.UnmountDevice failed");
+  if (*staged) {
+    Driver driver;
+    Outcome opened = co_await Open(
+        spec.driver,
+        "kubernetes.io/csi: attacher.UnmountDevice failed to create newCsiDriverClient", &driver);
+    if (!opened.ok()) co_return opened;
+    if (driver.features.stage) {
+      NodeUnstageVolumeRequest request;
+      request.set_volume_id(spec.handle);
+      request.set_staging_target_path(staging);
+      Status unstaged = co_await Call<NodeUnstageVolumeRequest>(driver.channel, std::move(request));
+      if (!unstaged.ok()) unstaged = co_await ForgiveIfGone(std::move(unstaged), staging);
+      if (!unstaged.ok()) {
+        co_return unstaged.WithContext("kubernetes.io/csi: attacher.UnmountDevice failed");
+      }
     }
   }
+  // Also what an attempt to do this has left.
   Status removed = co_await RemoveDirectory(directory, kStagingLeaf);
   co_return removed.WithContext(
       StrCat("kubernetes.io/csi: failed to clean up global mount ", staging));

@@ -104,6 +104,10 @@ class VolumeBackend {
                                              const char* reference);
   // Ends what was begun: clean-up of a directory whose leaf is not mounted.
   async::Task<Status> RemoveDirectory(std::string directory, const char* leaf);
+  // The same after a final failure. Uncertain if the leaf is mounted all the same, or cannot go.
+  async::Task<Outcome> CleanUp(Outcome failure, std::string directory, const char* leaf);
+  // Ok if the driver does not know the volume any more and nothing is mounted at `path`.
+  async::Task<Status> ForgiveIfGone(Status failure, std::string path);
   async::Task<Status> RemoveBlockDirectories(std::string name);
 
   async::Task<Outcome> Stage(VolumeSpec spec, PodFacts pod, StringMap publish_context);

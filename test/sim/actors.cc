@@ -46,7 +46,9 @@ View::View(Surroundings& w, apiserver::ApiHandler& api, IncarnationPtr identity)
 void View::KeepInfos() {
   const auto pod = [this](const core::Pod& object) {
     PodInfo info{object.metadata().uid(), object.spec().nodename(),
-                 object.metadata().has_deletiontimestamp(), ClaimsOf(object)};
+                 object.metadata().has_deletiontimestamp(), ClaimsOf(object),
+                 !object.spec().containers().empty() &&
+                     !object.spec().containers(0).volumedevices().empty()};
     pod_infos[Key(object.metadata().name())] = std::move(info);
   };
   pods.AddHandler(
@@ -107,9 +109,10 @@ async::Task<void> Scheduler::Place(std::string key, PodInfo pod) {
   for (const std::string& name : pod.claims) {
     const auto claim = view_.claims.Get(Key(name));
     if (!claim || claim->metadata().has_deletiontimestamp()) co_return;
+    // Volumes can be reached from every node, whichever was chosen to make them.
+    if (claim->status().phase() == "Bound") continue;
     const auto* chosen = apis::GetEntry(claim->metadata().annotations(), apis::kAnnSelectedNode);
     if (chosen != nullptr) node = *chosen;
-    if (claim->status().phase() == "Bound") continue;
     ready = false;
     const auto storage_class = view_.classes.Get(claim->spec().storageclassname());
     if (!storage_class || storage_class->volumebindingmode() != "WaitForFirstConsumer" ||
@@ -329,18 +332,47 @@ async::Task<void> Kubelet::Serve(std::string key, std::string uid) {
   (void)co_await view_.client->Delete<core::Pod>(kube::ObjectName(name), now);
 }
 
-async::Task<bool> Users::CreatePod(std::string name, std::string claim) {
+async::Task<bool> Users::CreatePod(std::string name, std::string claim, Mode mode) {
   core::Pod pod;
   pod.mutable_metadata()->set_name(name);
   pod.mutable_metadata()->set_namespace_(kUserNamespace);
   auto* container = pod.mutable_spec()->add_containers();
   container->set_name("c");
   container->set_image("i");
+  if (mode == Mode::kBlock) {
+    auto* device = container->add_volumedevices();
+    device->set_name("v");
+    device->set_devicepath("/dev/data");
+  } else {
+    auto* mount = container->add_volumemounts();
+    mount->set_name("v");
+    mount->set_mountpath("/data");
+  }
+  if (view_.world.plan.Unit() < habits_.group) {
+    const uint64_t group = 1000 + view_.world.plan.Below(2);
+    pod.mutable_spec()->mutable_securitycontext()->set_fsgroup(static_cast<int64_t>(group));
+  }
   auto* volume = pod.mutable_spec()->add_volumes();
   volume->set_name("v");
   volume->mutable_volumesource()->mutable_persistentvolumeclaim()->set_claimname(claim);
   auto created = co_await view_.client->Create(std::move(pod));
   co_return created.ok();
+}
+
+async::Task<void> Users::DeletePod(std::string name) {
+  kube::DeleteOptions options;
+  if (view_.world.plan.Unit() < habits_.force_delete) options.grace_period_seconds = 0;
+  (void)co_await view_.client->Delete<core::Pod>({kUserNamespace, name}, std::move(options));
+}
+
+async::Task<void> Users::SecondPod(std::string name, std::string claim, Mode mode) {
+  FaultPlan& plan = view_.world.plan;
+  (void)co_await async::Sleep(plan.Between(Duration::zero(), std::chrono::minutes(1)));
+  if (!(co_await CreatePod(name, claim, mode))) co_return;
+  (void)co_await async::Sleep(
+      plan.Between(std::chrono::milliseconds(100), std::chrono::minutes(3)));
+  co_await DeletePod(name);
+  co_await WaitGone(&view_.pods, name);
 }
 
 template <typename T>
@@ -361,6 +393,8 @@ async::Task<void> Users::OneSet(int number, MonotonicTime until) {
   claim.mutable_spec()->add_accessmodes(plan.Below(4) == 0 ? "ReadWriteMany" : "ReadWriteOnce");
   apis::MutableEntry(claim.mutable_spec()->mutable_resources()->mutable_requests(), "storage")
       ->set_string("1Gi");
+  const Mode mode = plan.Unit() < habits_.block ? Mode::kBlock : Mode::kFilesystem;
+  if (mode == Mode::kBlock) claim.mutable_spec()->set_volumemode("Block");
   if (!(co_await view_.client->Create(std::move(claim))).ok()) co_return;
   // A user who changes their mind while the volume is being made.
   if (plan.Below(10) == 0) {
@@ -369,15 +403,16 @@ async::Task<void> Users::OneSet(int number, MonotonicTime until) {
     co_await WaitGone(&view_.claims, name);
     co_return;
   }
+  if (plan.Unit() < habits_.second_pod) sets_.Spawn(SecondPod(StrCat(name, "-b"), name, mode));
   // The claim is used by one pod after another, as in a StatefulSet.
   const uint64_t pods = 1 + plan.Below(3);
   for (uint64_t i = 0; i < pods; ++i) {
-    const bool created = co_await CreatePod(name, name);
+    const bool created = co_await CreatePod(name, name, mode);
     if (created) {
       (void)co_await async::Sleep(
           plan.Between(std::chrono::milliseconds(100), std::chrono::minutes(4)));
     }
-    (void)co_await view_.client->Delete<core::Pod>({kUserNamespace, name});
+    co_await DeletePod(name);
     // An administrator who deletes the volume that is in use.
     if (i + 1 == pods && plan.Below(8) == 0) {
       const auto bound = view_.claims.Get(Key(name));

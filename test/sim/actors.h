@@ -29,6 +29,7 @@ struct PodInfo {
   std::string uid, node;
   bool deleting = false;
   std::vector<std::string> claims;
+  bool block = false;  // they are devices
 };
 
 // What the actors share: a client without limits and one watch of each resource.
@@ -118,20 +119,33 @@ class PodCollector {
   std::set<std::string> lost_;
 };
 
+// What users do besides, where nodes can bear it.
+struct Habits {
+  double force_delete = 0;  // chance that a pod is deleted without waiting for its containers
+  double second_pod = 0;    // chance that another pod uses the claim meanwhile
+  double block = 0;         // chance that a claim wants a device
+  double group = 0;         // chance that a pod wants its files to belong to a group
+};
+
 // Creates and deletes claims and pods, at random, until told to finish.
 class Users {
  public:
-  explicit Users(View& view) : view_(view), sets_(view.world.loop) {}
+  explicit Users(View& view, Habits habits = {})
+      : view_(view), habits_(habits), sets_(view.world.loop) {}
   // Keeps about `count` things going on; returns when finished and everything is deleted.
   async::Task<void> Run(int count, MonotonicTime until);
 
  private:
   async::Task<void> OneSet(int number, MonotonicTime until);
-  async::Task<bool> CreatePod(std::string name, std::string claim);
+  enum class Mode { kFilesystem, kBlock };
+  async::Task<bool> CreatePod(std::string name, std::string claim, Mode mode);
+  async::Task<void> DeletePod(std::string name);
+  async::Task<void> SecondPod(std::string name, std::string claim, Mode mode);
   template <typename T>
   async::Task<void> WaitGone(const kube::Informer<T>* informer, std::string name);
 
   View& view_;
+  const Habits habits_;
   async::Scope sets_;
   int next_ = 0;
 };

@@ -43,6 +43,27 @@ std::string Fixed(::csi::v1::CreateVolumeRequest request) {
   return request.ShortDebugString();
 }
 
+// What must be the same when a volume is staged again, and when it is published. A driver that was
+// upgraded meanwhile may be told the single-node access mode by its other name.
+template <typename Request>
+std::string Fixed(const Request& request) {
+  ::csi::v1::VolumeCapability capability = request.volume_capability();
+  if (IsSingleNode(capability)) {
+    capability.mutable_access_mode()->set_mode(
+        ::csi::v1::VolumeCapability::AccessMode::SINGLE_NODE_WRITER);
+  }
+  // Of each pod, and only if the driver can do it.
+  if (capability.has_mount()) capability.mutable_mount()->clear_volume_mount_group();
+  std::string text = capability.ShortDebugString();
+  // Maps of messages have no order.
+  for (const auto* field : {&request.publish_context(), &request.volume_context()}) {
+    const std::map<std::string, std::string> sorted(field->begin(), field->end());
+    for (const auto& [key, value] : sorted) text += StrCat(" ", key, "=", value);
+    text += ";";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string Backend::SubjectOf(const Message& request) {
@@ -58,6 +79,13 @@ Status Backend::Broken(const std::string& what) {
   return RpcStatus(kInvalidArgument, what);
 }
 
+bool Backend::HasDevice(const std::string& id, const std::string& node) const {
+  const auto volume = volumes_.find(id);
+  if (volume == volumes_.end()) return false;
+  const auto here = volume->second.on_node.find(node);
+  return here != volume->second.on_node.end() && here->second.request.starts_with("block");
+}
+
 void Backend::LoseNode(const std::string& node) {
   lost_.insert(node);
   ++boots_[node];
@@ -67,6 +95,9 @@ void Backend::LoseNode(const std::string& node) {
 Status Backend::Perform(const std::string& method, const std::string& node_id,
                         const Message& request, Message* response) {
   const std::string name = method.substr(method.rfind('/') + 1);
+  NodeService* node = find_node_service_ ? find_node_service_(node_id) : nullptr;
+  if (node != nullptr && !node->up()) return RpcStatus(kUnavailable, "connection refused");
+  if (node != nullptr && node->Answer(name, response)) return Status();
   Status status;
   if (IsLost(node_id)) {
     status = RpcStatus(kUnavailable, "the node is down");
@@ -91,10 +122,25 @@ Status Backend::Perform(const std::string& method, const std::string& node_id,
   } else {
     status = RpcStatus(kUnimplemented, StrCat("unknown method ", method));
   }
+  if (status.ok() && node != nullptr) {
+    CheckNodeSecrets(name, request);
+    status = node->Perform(name, request);
+  }
   if (status.ok()) ++operations_;
   trace_.Add("driver", StrCat(name, " ", SubjectOf(request), " ", node_id,
                               status.ok() ? ": ok" : StrCat(": ", status.message())));
   return status;
+}
+
+// The stand-in for kubelet sends none.
+void Backend::CheckNodeSecrets(const std::string& name, const Message& request) {
+  const bool has =
+      name == "NodeStageVolume"
+          ? HasSecret(static_cast<const ::csi::v1::NodeStageVolumeRequest&>(request).secrets())
+      : name == "NodePublishVolume"
+          ? HasSecret(static_cast<const ::csi::v1::NodePublishVolumeRequest&>(request).secrets())
+          : true;
+  if (!has) checker_.Violation(StrCat(name, " without its secret"));
 }
 
 Status Backend::Create(const CreateRequest& request, ::csi::v1::CreateVolumeResponse* response) {
@@ -193,7 +239,13 @@ Status Backend::Stage(const std::string& node, const ::csi::v1::NodeStageVolumeR
   if (!here.staging.empty() && here.staging != request.staging_target_path()) {
     return Broken(StrCat("NodeStageVolume of ", request.volume_id(), " at a second path"));
   }
+  const std::string fixed = Fixed(request);
+  if (!here.staging.empty() && here.request != fixed) {
+    return Broken(StrCat("NodeStageVolume of ", request.volume_id(),
+                         " repeated with other parameters: ", fixed, " instead of ", here.request));
+  }
   here.staging = request.staging_target_path();
+  here.request = fixed;
   return Status();
 }
 
@@ -213,6 +265,11 @@ Status Backend::Publish(const std::string& node,
   if (here->second.staging != request.staging_target_path()) {
     return Broken(
         StrCat("NodePublishVolume of ", request.volume_id(), " from another staging path"));
+  }
+  const std::string fixed = Fixed(request);
+  if (here->second.request != fixed) {
+    return Broken(StrCat("NodePublishVolume of ", request.volume_id(),
+                         " with other parameters: ", fixed, " instead of ", here->second.request));
   }
   here->second.targets.insert(request.target_path());
   return Status();

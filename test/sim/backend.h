@@ -21,10 +21,22 @@
 
 namespace csinative::sim {
 
+// The driver's plugin on one machine, where nodes have a disk.
+class NodeService {
+ public:
+  virtual ~NodeService() = default;
+  virtual bool up() const = 0;
+  // Answers a call that is not about a volume; false if it is none.
+  virtual bool Answer(const std::string& name, google::protobuf::Message* response) = 0;
+  // What a call does on the machine. The backend has agreed to it.
+  virtual Status Perform(const std::string& name, const google::protobuf::Message& request) = 0;
+};
+
 class Backend {
  public:
   struct OnNode {
     std::string staging;            // empty: not staged
+    std::string request;            // what NodeStageVolume asked for, to compare repeats
     std::set<std::string> targets;  // published here
   };
   struct Volume {
@@ -43,11 +55,19 @@ class Backend {
     may_delete_ = std::move(may_delete);
   }
 
+  // By node id; null where a node has no disk. Without it no node has one.
+  void set_node_service(std::function<NodeService*(const std::string& node_id)> find) {
+    find_node_service_ = std::move(find);
+  }
+
   // The volume a request is about, for mutual exclusion: the id, or the id that a name will get.
   static std::string SubjectOf(const google::protobuf::Message& request);
   // Performs the call. An RpcStatus if it fails. `node_id` is where a node call arrives.
   Status Perform(const std::string& method, const std::string& node_id,
                  const google::protobuf::Message& request, google::protobuf::Message* response);
+
+  // Whether the volume is staged there as a device.
+  bool HasDevice(const std::string& id, const std::string& node) const;
 
   // The node loses power: what was mounted there is gone, and its calls fail until it is back. The
   // storage knows that it is fenced, so volumes may be taken away from it.
@@ -76,12 +96,14 @@ class Backend {
   Status Publish(const std::string& node, const ::csi::v1::NodePublishVolumeRequest& request);
   Status Unpublish(const std::string& node, const ::csi::v1::NodeUnpublishVolumeRequest& request);
   Status Unstage(const std::string& node, const ::csi::v1::NodeUnstageVolumeRequest& request);
+  void CheckNodeSecrets(const std::string& name, const google::protobuf::Message& request);
   // Records a request that breaks the contract, and refuses it.
   Status Broken(const std::string& what);
 
   Checker& checker_;
   Trace& trace_;
   std::function<bool(const std::string&)> may_delete_;
+  std::function<NodeService*(const std::string&)> find_node_service_;
   std::map<std::string, Volume> volumes_;
   std::set<std::string> lost_;             // nodes
   std::map<std::string, uint64_t> boots_;  // by node

@@ -76,13 +76,15 @@ async::Task<void> Driver::Execute(IncarnationPtr caller, std::string method, std
       plan.Between(std::chrono::microseconds(100), std::chrono::milliseconds(2)));
   if (plan.Strikes(rates.driver_error)) {
     constexpr int kCodes[] = {kUnavailable, kInternal, kAborted, kResourceExhausted};
-    const int code = kCodes[plan.Below(4)];
+    int code = kCodes[plan.Below(4)];
+    // Means that nothing is there any more, and unlike a mount nobody can see whether a device is.
+    if (code == kInternal && backend_.HasDevice(subject, node_id)) code = kAborted;
     world_.trace.Add("driver", StrCat(method, " ", subject, ": injected code ", code));
     done(RpcStatus(code, "injected"));
     co_return;
   }
   // One call for a volume at a time, as CSI lets a driver demand.
-  if (!busy_.insert(subject).second) {
+  if (!subject.empty() && !busy_.insert(subject).second) {
     done(RpcStatus(kAborted, "an operation is in progress"));
     co_return;
   }

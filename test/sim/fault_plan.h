@@ -27,6 +27,9 @@ struct FaultRates {
   double driver_lost_answer = 0.03;  // done, but the answer is an error that leaves it open
   double driver_slow = 0.03;
   double driver_hang = 0.005;  // longer than any deadline
+  double disk_crash = 0.003;   // of the process that does it, before a change and after the last
+  double disk_error = 0.01;    // a change is refused
+  double disk_slow = 0.01;
 };
 
 class FaultPlan {

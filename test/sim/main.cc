@@ -24,7 +24,9 @@ namespace {
 constexpr char kUsage[] =
     "usage: sim [--seed N | --seeds A..B | --for SECONDS] [--hours H] [--jobs J]\n"
     "           [--trace] [--shrink] [--without FAULT,...] [--require-load] [--stop]\n"
+    "           [--volume-manager | --mix]\n"
     "\n"
+    "--volume-manager: csi-volume-manager serves the nodes; --mix: in worlds of even seeds.\n"
     "Without seeds, H hours are spread over fresh seeds, ten hours each; with --for, fresh seeds\n"
     "of H hours each (1) are begun until the time is over. --stop ends a job with its first\n"
     "violation.\n";
@@ -44,6 +46,7 @@ struct Arguments {
   bool shrink = false;
   bool require_load = false;
   bool stop = false;
+  enum class Nodes { kStandIn, kVolumeManager, kMix } nodes = Nodes::kStandIn;
   std::set<uint64_t> without;
 };
 
@@ -72,6 +75,14 @@ bool Parse(int argc, char** argv, Arguments* out) {
     }
     if (name == "--stop") {
       out->stop = true;
+      continue;
+    }
+    if (name == "--volume-manager") {
+      out->nodes = Arguments::Nodes::kVolumeManager;
+      continue;
+    }
+    if (name == "--mix") {
+      out->nodes = Arguments::Nodes::kMix;
       continue;
     }
     if (i + 1 == argc) return false;
@@ -133,6 +144,8 @@ bool RunSeed(uint64_t seed, const Arguments& arguments, Totals* sum) {
   options.seed = seed;
   options.disabled_faults = arguments.without;
   options.watch_logs = seed % kWatchLogsOfEach == 0;
+  options.volume_manager = arguments.nodes == Arguments::Nodes::kVolumeManager ||
+                           (arguments.nodes == Arguments::Nodes::kMix && seed % 2 == 0);
   if (arguments.trace) {
     options.on_line = [](std::string_view line) {
       std::printf("%.*s\n", static_cast<int>(line.size()), line.data());

@@ -22,7 +22,7 @@ constexpr Duration kLongestLoss = std::chrono::minutes(12);
 constexpr char kProvisionerFinalizer[] = "external-provisioner.volume.kubernetes.io/finalizer";
 constexpr char kAttacherFinalizer[] = "external-attacher/sim-csi-example";
 
-std::string NodeName(int i) { return StrCat("node-", i); }
+std::string NodeName(size_t i) { return StrCat("node-", i); }
 
 }  // namespace
 
@@ -62,11 +62,12 @@ World::~World() {
 void World::Prepare() {
   std::vector<std::string> nodes;
   for (int i = 0; i < options_.nodes; ++i) {
-    const std::string name = NodeName(i);
+    const std::string name = NodeName(static_cast<size_t>(i));
     nodes.push_back(name);
     (void)api_.CreateObject(
         StrCat(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":")", name,
                R"("},"status":{"conditions":[{"type":"Ready","status":"True"}]}})"));
+    if (options_.volume_manager) continue;  // which writes the CSINode itself
     (void)api_.CreateObject(
         StrCat(R"({"apiVersion":"storage.k8s.io/v1","kind":"CSINode","metadata":{"name":")", name,
                R"("},"spec":{"drivers":[{"name":")", kDriverName, R"(","nodeID":")", name,
@@ -96,16 +97,11 @@ void World::Prepare() {
     }
   }
 
-  const auto add = [&](const std::string& name, SimProcess::Factory factory) {
-    processes_.push_back(std::make_unique<SimProcess>(name, scheduler_, surroundings_, api_, true,
-                                                      std::move(factory)));
-    processes_.back()->Start();
-  };
   for (const char* replica : {"a", "b"}) {
-    add(StrCat("provisioner-", replica),
-        [this](Program::Setup setup) { return NewProvisioner(std::move(setup), driver_); });
-    add(StrCat("attacher-", replica),
-        [this](Program::Setup setup) { return NewAttacher(std::move(setup), driver_); });
+    AddProcess(StrCat("provisioner-", replica),
+               [this](Program::Setup setup) { return NewProvisioner(std::move(setup), driver_); });
+    AddProcess(StrCat("attacher-", replica),
+               [this](Program::Setup setup) { return NewAttacher(std::move(setup), driver_); });
   }
   view_ = std::make_unique<View>(surroundings_, api_,
                                  std::make_shared<Incarnation>(scheduler_, "actors"));
@@ -119,12 +115,40 @@ void World::Prepare() {
   scope_.Spawn(scheduler_actor_->Run());
   pod_collector_ = std::make_unique<PodCollector>(*view_);
   scope_.Spawn(pod_collector_->Run());
-  for (const std::string& node : nodes) {
-    kubelets_.push_back(std::make_unique<Kubelet>(*view_, driver_, node));
-    scope_.Spawn(kubelets_.back()->Run());
-  }
-  users_ = std::make_unique<Users>(*view_);
+  PrepareNodes(nodes);
+  users_ = std::make_unique<Users>(
+      *view_, options_.volume_manager
+                  ? Habits{.force_delete = 0.15, .second_pod = 0.3, .block = 0.25, .group = 0.3}
+                  : Habits());
   scheduler_.Advance(std::chrono::seconds(5));
+}
+
+SimProcess* World::AddProcess(const std::string& name, SimProcess::Factory factory) {
+  processes_.push_back(std::make_unique<SimProcess>(name, scheduler_, surroundings_, api_, true,
+                                                    std::move(factory)));
+  processes_.back()->Start();
+  return processes_.back().get();
+}
+
+void World::PrepareNodes(const std::vector<std::string>& nodes) {
+  if (!options_.volume_manager) {
+    for (const std::string& node : nodes) {
+      kubelets_.push_back(std::make_unique<Kubelet>(*view_, driver_, node));
+      scope_.Spawn(kubelets_.back()->Run());
+    }
+    return;
+  }
+  fleet_ = std::make_unique<Fleet>(
+      Fleet::Parts{.world = surroundings_,
+                   .checker = checker_,
+                   .backend = backend_,
+                   .calls = driver_,
+                   .api = api_,
+                   .kill = [this](const IncarnationPtr& process) { Kill(process); }});
+  for (const std::string& node : nodes) {
+    fleet_->Bind(AddProcess(StrCat("volume-manager-", node), fleet_->Add(node)));
+  }
+  fleet_->RunAgents(*view_, &scope_);
 }
 
 void World::AfterEffect(const IncarnationPtr& process) {
@@ -195,13 +219,11 @@ void World::UpgradeDriver() {
 }
 
 void World::LoseNode() {
-  const size_t node = plan_.Below(kubelets_.size());
+  const size_t node = plan_.Below(static_cast<uint64_t>(options_.nodes));
   const Duration time = plan_.Between(std::chrono::minutes(1), kLongestLoss);
-  const std::string name = kubelets_[node]->node();
-  if (backend_.IsLost(name) || !plan_.Strikes(1)) return;
-  trace_.Add(name, "loses power");
-  backend_.LoseNode(name);
-  kubelets_[node]->Lose();
+  const std::string name = NodeName(node);
+  if (!IsUp(node) || !plan_.Strikes(1)) return;
+  PowerOff(node);
   scheduler_actor_->set_usable(name, false);
   pod_collector_->set_lost(name, true);
   scope_.Spawn(SetReady(name, false));
@@ -209,13 +231,49 @@ void World::LoseNode() {
 }
 
 void World::ReturnNode(size_t node) {
-  const std::string name = kubelets_[node]->node();
-  trace_.Add(name, "comes back");
-  backend_.ReturnNode(name);
-  kubelets_[node]->Return();
+  const std::string name = NodeName(node);
+  PowerOn(node);
   scheduler_actor_->set_usable(name, true);
   pod_collector_->set_lost(name, false);
   scope_.Spawn(SetReady(name, true));
+}
+
+void World::PowerCut() {
+  const size_t node = plan_.Below(static_cast<uint64_t>(options_.nodes));
+  const Duration time = plan_.Between(std::chrono::seconds(5), std::chrono::seconds(60));
+  if (!IsUp(node) || !plan_.Strikes(1)) return;
+  PowerOff(node);
+  loop_.PostAt(loop_.Now() + time, [this, node] { PowerOn(node); });
+}
+
+bool World::IsUp(size_t node) const {
+  return fleet_ ? fleet_->IsUp(node) : !backend_.IsLost(NodeName(node));
+}
+
+void World::PowerOff(size_t node) {
+  trace_.Add(NodeName(node), "loses power");
+  if (fleet_) {
+    ++crashes_;
+    fleet_->PowerOff(node);
+  } else {
+    backend_.LoseNode(NodeName(node));
+    kubelets_[node]->Lose();
+  }
+}
+
+void World::PowerOn(size_t node) {
+  trace_.Add(NodeName(node), "comes back");
+  if (fleet_) {
+    fleet_->PowerOn(node);
+  } else {
+    backend_.ReturnNode(NodeName(node));
+    kubelets_[node]->Return();
+  }
+}
+
+void World::UpgradeNodeDriver() {
+  const size_t node = plan_.Below(static_cast<uint64_t>(options_.nodes));
+  if (plan_.Strikes(1)) fleet_->UpgradeDriver(node);
 }
 
 async::Task<void> World::SetReady(std::string node, bool ready) {
@@ -224,6 +282,14 @@ async::Task<void> World::SetReady(std::string node, bool ready) {
       StrCat(R"({"status":{"conditions":[{"type":"Ready","status":")", ready ? "True" : "Unknown",
              R"("}]}})"),
       "status");
+}
+
+void World::Kill(const IncarnationPtr& process) {
+  for (auto& candidate : processes_) {
+    if (!candidate->Is(process)) continue;
+    ++crashes_;
+    Crash(candidate.get());
+  }
 }
 
 void World::Crash(SimProcess* process) {
@@ -257,6 +323,9 @@ void World::ScheduleTrouble(Duration within) {
   spread(options_.partitions_an_hour, within, &World::RandomPartition);
   spread(options_.upgrades_an_hour, within, &World::UpgradeDriver);
   spread(options_.node_losses_an_hour, within - kLongestLoss, &World::LoseNode);
+  if (!fleet_) return;
+  spread(options_.power_cuts_an_hour, within, &World::PowerCut);
+  spread(options_.node_upgrades_an_hour, within, &World::UpgradeNodeDriver);
 }
 
 bool World::MayDelete(const std::string& id) {
@@ -289,6 +358,7 @@ bool World::RunHour() {
 }
 
 void World::CheckNow() {
+  if (fleet_) fleet_->CheckNow();
   std::map<std::string, std::string> volume_of_claim;
   for (const apiserver::ObjectPtr& object : api_.ListObjects("", "persistentvolumes")) {
     const auto document = apiserver::ParseDocument(*object);
@@ -371,6 +441,7 @@ std::string World::Leftovers() {
     if (!volume.on_node.empty()) out += StrCat(" mount of ", id);
     if (kept.count(id) == 0 && forgotten_.count(id) == 0) out += StrCat(" volume ", id);
   }
+  if (fleet_) out += fleet_->Leftovers();
   return out;
 }
 

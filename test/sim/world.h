@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "test/sim/actors.h"
+#include "test/sim/fleet.h"
 #include "test/sim/process.h"
 
 namespace csinative::sim {
@@ -31,6 +32,10 @@ struct WorldOptions {
   bool watch_logs = false;  // at the highest verbosity, for secrets; slow
   int nodes = 3;
   int concurrent_sets = 2;
+  // Nodes are served by csi-volume-manager on machines with a disk, instead of by a stand-in.
+  bool volume_manager = false;
+  int power_cuts_an_hour = 2;     // too short for anybody to give the node up
+  int node_upgrades_an_hour = 4;  // of the driver on one node
   std::function<void(std::string_view line)> on_line;
 };
 
@@ -72,6 +77,8 @@ class World {
 
  private:
   void Prepare();
+  SimProcess* AddProcess(const std::string& name, SimProcess::Factory factory);
+  void PrepareNodes(const std::vector<std::string>& nodes);
   void AfterEffect(const IncarnationPtr& process);
   void ScheduleTrouble(Duration within);
   void RandomCrash();
@@ -85,6 +92,12 @@ class World {
   SimProcess* RandomProcess();
   void Crash(SimProcess* process);
   void Pause(SimProcess* process);
+  void Kill(const IncarnationPtr& process);
+  bool IsUp(size_t node) const;
+  void PowerOff(size_t node);
+  void PowerOn(size_t node);
+  void PowerCut();
+  void UpgradeNodeDriver();
   void NoteUnsaved(const std::string& process);
   void CheckNow();
   void CheckFinalizers();
@@ -106,12 +119,13 @@ class World {
   async::Scope scope_{loop_};
   Surroundings surroundings_;
   Driver driver_;
+  std::unique_ptr<Fleet> fleet_;                        // with csi-volume-manager
   std::vector<std::unique_ptr<SimProcess>> processes_;  // under test
   std::unique_ptr<SimProcess> controller_manager_;
   std::unique_ptr<View> view_;
   std::unique_ptr<Scheduler> scheduler_actor_;
   std::unique_ptr<PodCollector> pod_collector_;
-  std::vector<std::unique_ptr<Kubelet>> kubelets_;
+  std::vector<std::unique_ptr<Kubelet>> kubelets_;  // without a fleet
   std::unique_ptr<Users> users_;
   // Volumes that a csi-provisioner was making when it died. Its successor makes them too if the
   // claim is still there; the claim's deletion in between leaves nothing that points to them.

@@ -84,6 +84,33 @@ TEST_F(ConductTest, SecretsAreSeen) {
   EXPECT_EQ(checker_.violations().size(), 2u);
 }
 
+class VolumeManagerSeedTest : public ::testing::TestWithParam<uint64_t> {};
+
+TEST_P(VolumeManagerSeedTest, HoldsAllInvariants) {
+  WorldOptions options;
+  options.seed = GetParam();
+  options.volume_manager = true;
+  World world(options);
+  EXPECT_TRUE(world.RunHour()) << world.violations().front();
+  const Totals totals = world.totals();
+  EXPECT_GT(totals.operations, 100u);
+  EXPECT_GT(totals.faults, 60u);
+  EXPECT_GE(totals.crashes, 5u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixed, VolumeManagerSeedTest, ::testing::Values(2));
+
+TEST(WorldTest, SeedDecidesEverythingOnNodesToo) {
+  WorldOptions options;
+  options.seed = 7;
+  options.volume_manager = true;
+  World first(options);
+  World second(options);
+  EXPECT_TRUE(first.RunHour());
+  EXPECT_TRUE(second.RunHour());
+  EXPECT_EQ(first.trace().digest(), second.trace().digest());
+}
+
 TEST(WorldTest, SeedDecidesEverything) {
   WorldOptions options;
   options.seed = 42;

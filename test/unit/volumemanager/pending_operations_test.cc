@@ -69,6 +69,13 @@ TEST_F(PendingOperationsTest, O12_OtherOperationDoesNotWait) {
   EXPECT_EQ(pending_.TryStart({"v", ""}, "unmount"), kStarted);
 }
 
+TEST_F(PendingOperationsTest, OperationsThatFailInTurnWaitForThemselves) {
+  Fail({"v", ""}, "mount");
+  Fail({"v", "p1"}, "umount");
+  EXPECT_EQ(pending_.TryStart({"v", ""}, "mount"), kBackoff);
+  EXPECT_EQ(pending_.TryStart({"v", "p1"}, "umount"), kBackoff);
+}
+
 TEST_F(PendingOperationsTest, DelayDoublesUpToItsLimit) {
   Duration expected = milliseconds(500);
   for (int i = 0; i < 12; ++i) {

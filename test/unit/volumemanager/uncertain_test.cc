@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "lib/async/sleep.h"
 #include "test/unit/volumemanager/world.h"
@@ -93,6 +94,119 @@ TEST(UncertainTest, FinalFailureOfStagingRemovesItsDirectory) {
               ::testing::ElementsAre("FailedMount: MountVolume.MountDevice failed for volume "
                                      "\"pv1\" : rpc error: code = InvalidArgument desc = bad"));
   EXPECT_FALSE(world.fs().Stat(world.At(World::StagingPath())).ok());
+}
+
+// The driver mounts, and the answer is lost.
+testing::FakeChannel::Handler MountsAndFails(World* world, std::string path) {
+  return [world, path](const google::protobuf::Message*, google::protobuf::Message*) {
+    EXPECT_TRUE(world->fs().MakeDirectories(path, 0750).ok());
+    EXPECT_TRUE(world->fs().MountFilesystem("fs-h-pv1", path).ok());
+    return [](Status status) -> async::Task<Status> { co_return status; }(RpcStatus(14, "lost"));
+  };
+}
+
+TEST(UncertainTest, WhatALostAnswerHasStagedIsUndoneAfterAFinalFailure) {
+  World world;
+  world.Start();
+  world.AddVolume("pv1");
+  world.driver().Once(kStage, MountsAndFails(&world, world.At(World::StagingPath())));
+  world.driver().Fail(kStage, RpcStatus(13, "internal"));
+  world.AddPod("p1");
+  world.Attach("pv1");
+  world.Advance(seconds(5));
+  world.EndPod("p1");
+  world.Advance(seconds(20));
+  EXPECT_TRUE(world.fs().Mounts().empty());
+  EXPECT_TRUE(world.InUse().empty());
+}
+
+TEST(UncertainTest, WhatALostAnswerHasPublishedIsUndoneAfterAFinalFailure) {
+  World world;
+  world.Start();
+  world.AddVolume("pv1");
+  world.AddPod("p1");
+  world.driver().Once(kPublish, MountsAndFails(&world, world.At(world.PublishPath("p1"))));
+  world.driver().Fail(kPublish, RpcStatus(13, "internal"));
+  world.Attach("pv1");
+  world.Advance(seconds(5));
+  world.EndPod("p1");
+  world.Advance(seconds(20));
+  EXPECT_TRUE(world.fs().Mounts().empty());
+  EXPECT_TRUE(world.InUse().empty());
+}
+
+// Whatever fails before the call to the volume says nothing about an earlier one.
+void ExpectUndoneAfter(const char* lost_method, const std::function<void(World*)>& fail) {
+  World world;
+  world.Start();
+  world.AddVolume("pv1");
+  world.AddPod("p1");
+  world.driver().Once(lost_method, MountsAndFails(&world, world.At(lost_method == kStage
+                                                                       ? World::StagingPath()
+                                                                       : world.PublishPath("p1"))));
+  world.Attach("pv1");
+  world.Settle();
+  fail(&world);
+  world.Advance(seconds(2));
+  world.fs().set_hook(nullptr);
+  world.EndPod("p1");
+  world.Advance(seconds(30));
+  EXPECT_TRUE(world.fs().Mounts().empty());
+  EXPECT_TRUE(world.InUse().empty());
+}
+
+TEST(UncertainTest, FailedCapabilityQuestionDoesNotEndWhatALostAnswerHasBegun) {
+  for (const char* method : {kStage, kPublish}) {
+    ExpectUndoneAfter(method, [](World* world) {
+      for (int i = 0; i < 2; ++i) {
+        world->driver().FailOnce("/csi.v1.Node/NodeGetCapabilities", RpcStatus(13, "internal"));
+      }
+    });
+  }
+}
+
+TEST(UncertainTest, FullDiskDoesNotEndWhatALostAnswerHasBegun) {
+  for (const char* method : {kStage, kPublish}) {
+    ExpectUndoneAfter(method, [](World* world) {
+      world->fs().set_hook([](const std::string& operation, const std::string& path) {
+        return operation == "MakeDirectories" ? OsStatus(ENOSPC, path) : Status();
+      });
+    });
+  }
+}
+
+TEST(UncertainTest, VolumeThatIsMountedIsNotForgottenWhenTheDriverDoesNotKnowIt) {
+  World world;
+  world.Start();
+  world.AddVolume("pv1");
+  world.AddPod("p1");
+  world.Attach("pv1");
+  world.Settle();
+  world.driver().Fail(kUnpublish, RpcStatus(5, "no such volume"));
+  world.EndPod("p1");
+  world.Advance(seconds(20));
+  EXPECT_THAT(world.fs().Mounts(),
+              ::testing::UnorderedElementsAre(World::StagingPath(), world.PublishPath("p1")));
+  EXPECT_THAT(world.InUse(), ::testing::ElementsAre(World::Unique()));
+}
+
+TEST(UncertainTest, RemovalOfTheStagingDirectoryIsRepeated) {
+  World world;
+  world.Start();
+  world.AddVolume("pv1");
+  world.AddPod("p1");
+  world.Attach("pv1");
+  world.Settle();
+  const std::string directory = mount::ParentOf(world.At(World::StagingPath()));
+  int refusals = 1;
+  world.fs().set_hook([&](const std::string& operation, const std::string& path) {
+    const bool refused = operation == "Remove" && path == directory && refusals-- > 0;
+    return refused ? OsStatus(EBUSY, path) : Status();
+  });
+  world.EndPod("p1");
+  world.Advance(seconds(5));
+  EXPECT_FALSE(world.fs().Stat(directory).ok());
+  EXPECT_TRUE(world.InUse().empty());
 }
 
 TEST(UncertainTest, FailedUnpublishIsRepeated) {
