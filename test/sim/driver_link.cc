@@ -72,6 +72,16 @@ async::Task<void> Driver::Execute(IncarnationPtr caller, std::string method, std
   const FaultRates& rates = plan.rates();
   const std::string subject = Backend::SubjectOf(*request);
   const uint64_t boot = backend_.boot(node_id);
+  // From here on, also if the caller dies now: the call is on its way.
+  const bool create = method.ends_with("/CreateVolume");
+  if (create) {
+    if (on_create_) on_create_(subject);
+    creating_.insert(subject);
+  }
+  const auto end = [&](Status status) {
+    if (create) creating_.extract(subject);
+    done(std::move(status));
+  };
   (void)co_await async::Sleep(
       plan.Between(std::chrono::microseconds(100), std::chrono::milliseconds(2)));
   if (plan.Strikes(rates.driver_error)) {
@@ -80,18 +90,13 @@ async::Task<void> Driver::Execute(IncarnationPtr caller, std::string method, std
     // Means that nothing is there any more, and unlike a mount nobody can see whether a device is.
     if (code == kInternal && backend_.HasDevice(subject, node_id)) code = kAborted;
     world_.trace.Add("driver", StrCat(method, " ", subject, ": injected code ", code));
-    done(RpcStatus(code, "injected"));
+    end(RpcStatus(code, "injected"));
     co_return;
   }
   // One call for a volume at a time, as CSI lets a driver demand.
   if (!subject.empty() && !busy_.insert(subject).second) {
-    done(RpcStatus(kAborted, "an operation is in progress"));
+    end(RpcStatus(kAborted, "an operation is in progress"));
     co_return;
-  }
-  const bool create = method.ends_with("/CreateVolume");
-  if (create) {
-    if (on_create_) on_create_(subject);
-    creating_.insert(subject);
   }
   const bool lost = plan.Strikes(rates.driver_lost_answer);
   Duration time = plan.Between(std::chrono::milliseconds(1), std::chrono::milliseconds(40));
@@ -110,12 +115,11 @@ async::Task<void> Driver::Execute(IncarnationPtr caller, std::string method, std
   if (status.ok()) world_.after_effect(caller);
   (void)co_await async::Sleep(time / 2);
   busy_.erase(subject);
-  if (create) creating_.erase(subject);
   if (lost && status.ok()) {
     world_.trace.Add("driver", StrCat(method, " ", subject, ": answer lost"));
     status = RpcStatus(plan.Below(2) == 0 ? kUnavailable : kDeadlineExceeded, "answer lost");
   }
-  done(std::move(status));
+  end(std::move(status));
 }
 
 std::unique_ptr<rpc::Channel> NewDriverLink(Surroundings& world, Driver& driver,

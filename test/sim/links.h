@@ -75,7 +75,7 @@ class Driver {
   const Abilities& abilities() const { return abilities_; }
   void set_abilities(Abilities abilities) { abilities_ = abilities; }
   // Volumes that a running call is to make.
-  const std::set<std::string>& creating() const { return creating_; }
+  const std::multiset<std::string>& creating() const { return creating_; }
   // Called when a CreateVolume arrives, with its volume.
   void set_on_create(std::function<void(const std::string&)> on_create) {
     on_create_ = std::move(on_create);
@@ -86,7 +86,7 @@ class Driver {
   Backend& backend_;
   Abilities abilities_;
   std::set<std::string> busy_;  // subjects of running calls
-  std::set<std::string> creating_;
+  std::multiset<std::string> creating_;
   std::function<void(const std::string&)> on_create_;
 };
 
