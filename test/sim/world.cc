@@ -22,6 +22,15 @@ constexpr Duration kLongestLoss = std::chrono::minutes(12);
 constexpr char kProvisionerFinalizer[] = "external-provisioner.volume.kubernetes.io/finalizer";
 constexpr char kAttacherFinalizer[] = "external-attacher/sim-csi-example";
 
+bool HasFinalizer(const apiserver::JsonDocument& document, std::string_view finalizer) {
+  const auto& metadata = document["metadata"];
+  if (!metadata.HasMember("finalizers")) return false;
+  for (const auto& one : metadata["finalizers"].GetArray()) {
+    if (one.GetString() == finalizer) return true;
+  }
+  return false;
+}
+
 std::string NodeName(size_t i) { return StrCat("node-", i); }
 
 }  // namespace
@@ -360,6 +369,7 @@ bool World::RunHour() {
 void World::CheckNow() {
   if (fleet_) fleet_->CheckNow();
   std::map<std::string, std::string> volume_of_claim;
+  std::map<std::string, bool> held_by_attacher;  // by volume
   for (const apiserver::ObjectPtr& object : api_.ListObjects("", "persistentvolumes")) {
     const auto document = apiserver::ParseDocument(*object);
     const std::string claim = document["spec"]["claimRef"]["uid"].GetString();
@@ -368,33 +378,22 @@ void World::CheckNow() {
       checker_.Violation(StrCat("claim ", claim, " has two volumes: ", volume_of_claim[claim],
                                 " and ", object->name));
     }
-    if (backend_.volumes().count(handle) == 0 &&
-        !document["metadata"].HasMember("deletionTimestamp") &&
+    const bool backed = backend_.volumes().count(handle) > 0;
+    if (!backed && !document["metadata"].HasMember("deletionTimestamp") &&
         document["status"]["phase"].GetString() == std::string("Bound")) {
       checker_.Violation(StrCat("nothing is behind volume ", object->name));
     }
-  }
-  CheckFinalizers();
-}
-
-void World::CheckFinalizers() {
-  const auto has = [](const apiserver::JsonDocument& document, const char* finalizer) {
-    const auto& metadata = document["metadata"];
-    if (!metadata.HasMember("finalizers")) return false;
-    for (const auto& one : metadata["finalizers"].GetArray()) {
-      if (one.GetString() == std::string_view(finalizer)) return true;
-    }
-    return false;
-  };
-  for (const apiserver::ObjectPtr& object : api_.ListObjects("", "persistentvolumes")) {
-    const auto document = apiserver::ParseDocument(*object);
-    const auto& spec = document["spec"];
-    if (spec["persistentVolumeReclaimPolicy"].GetString() == std::string("Delete") &&
-        backend_.volumes().count(spec["csi"]["volumeHandle"].GetString()) > 0 &&
-        !has(document, kProvisionerFinalizer)) {
+    if (backed &&
+        document["spec"]["persistentVolumeReclaimPolicy"].GetString() == std::string("Delete") &&
+        !HasFinalizer(document, kProvisionerFinalizer)) {
       checker_.Violation(StrCat("nothing keeps volume ", object->name, " until it is deleted"));
     }
+    held_by_attacher[object->name] = HasFinalizer(document, kAttacherFinalizer);
   }
+  CheckAttachments(held_by_attacher);
+}
+
+void World::CheckAttachments(const std::map<std::string, bool>& held_volumes) {
   for (const auto& object : api_.ListObjects("storage.k8s.io", "volumeattachments")) {
     const auto document = apiserver::ParseDocument(*object);
     if (!document["status"].HasMember("attached") || !document["status"]["attached"].GetBool()) {
@@ -402,15 +401,15 @@ void World::CheckFinalizers() {
     }
     // While it is being detached the finalizer goes first, the mark second.
     if (!document["metadata"].HasMember("deletionTimestamp") &&
-        !has(document, kAttacherFinalizer)) {
+        !HasFinalizer(document, kAttacherFinalizer)) {
       checker_.Violation(
           StrCat("nothing keeps attachment ", object->name, " until it is detached"));
     }
     const std::string volume = document["spec"]["source"]["persistentVolumeName"].GetString();
-    const apiserver::ObjectPtr of = api_.GetObject("", "persistentvolumes", "", volume);
-    if (!of) {
+    const auto held = held_volumes.find(volume);
+    if (held == held_volumes.end()) {
       checker_.Violation(StrCat("volume ", volume, " has gone while it is attached"));
-    } else if (!has(apiserver::ParseDocument(*of), kAttacherFinalizer)) {
+    } else if (!held->second) {
       checker_.Violation(StrCat("nothing keeps volume ", volume, " while it is attached"));
     }
   }

@@ -100,7 +100,8 @@ class World {
   void UpgradeNodeDriver();
   void NoteUnsaved(const std::string& process);
   void CheckNow();
-  void CheckFinalizers();
+  // `held_volumes`: whether the attacher's finalizer is on each volume that exists.
+  void CheckAttachments(const std::map<std::string, bool>& held_volumes);
   void CheckNothingLeft();
   void RemoveRetained();
   bool MayDelete(const std::string& id);

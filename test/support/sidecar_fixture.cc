@@ -2,6 +2,7 @@
 #include "test/support/sidecar_fixture.h"
 
 #include <arpa/inet.h>
+#include <gmock/gmock.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -162,6 +163,26 @@ std::string SidecarFixture::Http(const std::string& request, int port) const {
     answer.append(buffer, static_cast<size_t>(got));
   }
   return answer;
+}
+
+void SidecarFixture::ExpectHealthyForAnyMethod() const {
+  using ::testing::EndsWith;
+  using ::testing::HasSubstr;
+  using ::testing::Not;
+  using ::testing::StartsWith;
+  for (const char* method : {"GET", "POST", "PUT", "DELETE", "BREW"}) {
+    const std::string answer =
+        Http(StrCat(method, " /healthz?x=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n")) << method;
+    EXPECT_THAT(answer, HasSubstr("Content-Type: text/plain; charset=utf-8\r\n"));
+    EXPECT_THAT(answer, HasSubstr("Content-Length: 2\r\n"));
+    EXPECT_THAT(answer, Not(HasSubstr("nosniff")));
+    EXPECT_THAT(answer, EndsWith("\r\n\r\nok"));
+  }
+  EXPECT_THAT(Http("GET /healthz HTTP/1.0\r\n\r\n"), EndsWith("\r\n\r\nok"));
+  const std::string head = Http("HEAD /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(head, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(head, EndsWith("\r\n\r\n"));
 }
 
 bool SidecarFixture::Exists(const std::string& path) {

@@ -66,6 +66,9 @@ class SidecarFixture : public ::testing::Test {
     return Http("GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", port);
   }
 
+  // /healthz answers 200 with "ok" and its usual headers, whatever the method.
+  void ExpectHealthyForAnyMethod() const;
+
   // Whether something, perhaps a dangling link, is there.
   static bool Exists(const std::string& path);
   static bool IsSocket(const std::string& path);
