@@ -87,13 +87,12 @@ async::Task<void> Driver::Execute(IncarnationPtr caller, std::string method, std
   if (plan.Strikes(rates.driver_error)) {
     constexpr int kCodes[] = {kUnavailable, kInternal, kAborted, kResourceExhausted};
     int code = kCodes[plan.Below(4)];
-    // Means that nothing is there any more and nothing is under way. Unlike a mount, nobody can see
-    // whether a device is, nor whether a volume is that has no PersistentVolume.
-    if (code == kInternal &&
-        (backend_.HasDevice(subject, node_id) ||
-         (create && (backend_.volumes().count(subject) > 0 || creating_.count(subject) > 1)))) {
-      code = kAborted;
-    }
+    // A final code means that nothing is there any more and nothing is under way. Unlike a mount,
+    // nobody can see whether a device is, nor whether a volume is that has no PersistentVolume.
+    const bool made =
+        create && (backend_.volumes().count(subject) > 0 || creating_.count(subject) > 1);
+    const bool device = code == kInternal && backend_.HasDevice(subject, node_id);
+    if (device || (made && (code == kInternal || code == kResourceExhausted))) code = kAborted;
     world_.trace.Add("driver", StrCat(method, " ", subject, ": injected code ", code));
     end(RpcStatus(code, "injected"));
     co_return;
