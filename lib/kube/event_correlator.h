@@ -23,6 +23,10 @@ namespace csinative::kube {
 // "<object>.<hex of unix nanoseconds>", or a UUID if that is no valid object name.
 std::string EventName(const std::string& object, WallTime now, Random& random);
 
+struct ObjectReference;  // event_recorder.h
+// As the API has it; what is empty is left out.
+core::ObjectReference ReferenceMessage(const ObjectReference& about);
+
 struct CorrelatedEvent {
   core::Event event;  // count > 1: patch the event of this name, else create
   std::string key;    // identity for Stored()

@@ -41,6 +41,18 @@ std::string PatchBody(const core::Event& event) {
 
 }  // namespace
 
+core::ObjectReference ReferenceMessage(const ObjectReference& about) {
+  core::ObjectReference out;
+  out.set_kind(about.kind);
+  out.set_apiversion(about.api_version);
+  if (!about.ns.empty()) out.set_namespace_(about.ns);
+  out.set_name(about.name);
+  if (!about.uid.empty()) out.set_uid(about.uid);
+  if (!about.resource_version.empty()) out.set_resourceversion(about.resource_version);
+  if (!about.field_path.empty()) out.set_fieldpath(about.field_path);
+  return out;
+}
+
 struct EventBroadcaster::Impl {
   Impl(async::EventLoop& l, Random& r, Client& c, log::Logger lg)
       : loop(l), random(r), client(c), log(std::move(lg)), correlator(l) {}
@@ -161,14 +173,7 @@ void EventRecorder::Record(const ObjectReference& about, EventType type, std::st
   sink.last_name = std::max(now, sink.last_name + Duration(1));
   metadata->set_name(EventName(about.name, sink.last_name, sink.random));
   metadata->set_namespace_(about.ns.empty() ? "default" : about.ns);
-  auto* involved = event.mutable_involvedobject();
-  involved->set_kind(about.kind);
-  involved->set_apiversion(about.api_version);
-  if (!about.ns.empty()) involved->set_namespace_(about.ns);
-  involved->set_name(about.name);
-  if (!about.uid.empty()) involved->set_uid(about.uid);
-  if (!about.resource_version.empty()) involved->set_resourceversion(about.resource_version);
-  if (!about.field_path.empty()) involved->set_fieldpath(about.field_path);
+  *event.mutable_involvedobject() = ReferenceMessage(about);
   event.set_reason(std::move(reason));
   event.set_message(std::move(message));
   event.set_type(type == EventType::kNormal ? "Normal" : "Warning");
