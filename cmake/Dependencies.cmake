@@ -65,11 +65,12 @@ add_library(csi::gtest ALIAS csi_dep_gtest)
 target_link_libraries(csi_dep_gtest INTERFACE GTest::gmock GTest::gtest GTest::gtest_main)
 
 # RapidJSON 1.1.0 assigns to a const member in a function that nobody calls, which clang 19 refuses,
-# and adds to a null pointer, which UndefinedBehaviorSanitizer reports. And each document begins with
-# 64 KiB, whose release makes malloc tidy up the whole heap. A copy of the headers mends these.
+# and adds to a null pointer and counts the leading zeros of zero (JSON "0e72"), which
+# UndefinedBehaviorSanitizer reports. And each document begins with 64 KiB, whose release makes malloc
+# tidy up the whole heap. A copy of the headers mends these.
 find_path(RAPIDJSON_INCLUDE_DIR rapidjson/document.h REQUIRED)
 set(_rapidjson "${CMAKE_BINARY_DIR}/rapidjson")
-if(NOT EXISTS "${_rapidjson}/mended-3")
+if(NOT EXISTS "${_rapidjson}/mended-4")
   file(COPY "${RAPIDJSON_INCLUDE_DIR}/rapidjson" DESTINATION "${_rapidjson}")
   function(_mend file from to)
     file(READ "${_rapidjson}/rapidjson/${file}" _text)
@@ -82,8 +83,9 @@ if(NOT EXISTS "${_rapidjson}/mended-3")
     "sizeof(T) * count > static_cast<size_t>(stackEnd_ - stackTop_)")
   _mend(internal/stack.h "stackTop_ + sizeof(T) * count <= stackEnd_"
     "sizeof(T) * count <= static_cast<size_t>(stackEnd_ - stackTop_)")
+  _mend(internal/diyfp.h "int s = __builtin_clzll(f);" "int s = f == 0 ? 0 : __builtin_clzll(f);")
   _mend(allocators.h "kDefaultChunkCapacity = 64 * 1024" "kDefaultChunkCapacity = 4 * 1024")
-  file(TOUCH "${_rapidjson}/mended-3")
+  file(TOUCH "${_rapidjson}/mended-4")
 endif()
 add_library(csi_dep_rapidjson INTERFACE)
 add_library(csi::rapidjson ALIAS csi_dep_rapidjson)
