@@ -12,6 +12,8 @@ using Format = Quantity::Format;
 
 // More digits than this do not fit 64 bits for sure (kube-client 19.1, rule 5).
 constexpr int kMaxSmallDigits = 18;
+// Upstream has no limit and can be made to fill its memory. Also of the integer's digits and the
+// exponent together, so that the canonical text, which moves zeros into the exponent, stays within.
 constexpr int32_t kMaxExponent = 10'000;
 constexpr int64_t kInt64Max = std::numeric_limits<int64_t>::max();
 constexpr int64_t kInt64Min = std::numeric_limits<int64_t>::min();
@@ -173,6 +175,10 @@ Result<Quantity> Quantity::Parse(std::string_view text) {
   if (!parts) return InvalidArgumentError(kErrFormat);
   std::optional<Unit> unit = ParseSuffix(parts->suffix);
   if (!unit) return InvalidArgumentError(kErrSuffix);
+  if (unit->format == Format::kDecimalExponent &&
+      static_cast<int64_t>(parts->whole.size()) + unit->exponent > kMaxExponent) {
+    return InvalidArgumentError(kErrSuffix);
+  }
 
   std::string digits = std::string(parts->whole) + std::string(parts->fraction);
   bool binary = unit->format == Format::kBinarySi;

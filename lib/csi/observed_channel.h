@@ -4,7 +4,9 @@
 // all sidecars put around their connection. Loop only.
 #pragma once
 
+#include <list>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "lib/log/logger.h"
@@ -29,12 +31,22 @@ class ObservedChannel final : public rpc::Channel {
   async::Task<Status> CallMigrated(std::string method, const google::protobuf::Message& request,
                                    google::protobuf::Message* response, bool migrated);
 
+  // For /debug: the calls that the driver has not answered yet, the oldest first.
+  struct Running {
+    std::string method;
+    std::string subject;  // the volume (or other object) it is about; empty if none
+    MonotonicTime start{};
+    std::optional<MonotonicTime> deadline;
+  };
+  const std::list<Running>& running() const { return running_; }
+
  private:
-  async::Task<Status> Observe(std::string method, async::Task<Status> call,
+  async::Task<Status> Observe(std::string method, std::string subject, async::Task<Status> call,
                               google::protobuf::Message* response, bool migrated);
 
   const std::unique_ptr<rpc::Channel> inner_;
   const Options options_;
+  std::list<Running> running_;
 };
 
 }  // namespace csinative::csi

@@ -106,8 +106,9 @@ class Informer {
   size_t size() const { return core_->store().size(); }
   // Bytes held by the store: objects and indices, for /debug and tests.
   size_t bytes() const { return core_->store().bytes(); }
-  // When the watch last heard from the server, for /debug.
-  std::optional<MonotonicTime> last_activity() const { return core_->last_activity(); }
+  // What it watches and how that goes, for /debug.
+  const ResourceInfo& resource() const { return core_->resource(); }
+  const Reflector& reflector() const { return core_->reflector(); }
 
   // Replaces the stored object, as a controller does that knows better than its cache for a moment
   // (provisioner 6). The next watch event wins again. No handler runs.

@@ -77,7 +77,8 @@ class InformerCore final : private ReflectorSink {
   async::Task<Status> WaitForSync() { return synced_.Wait(); }
 
   const Store& store() const { return *current_; }
-  std::optional<MonotonicTime> last_activity() const { return reflector_.last_activity(); }
+  const ResourceInfo& resource() const { return *type_.resource; }
+  const Reflector& reflector() const { return reflector_; }
   void OverwriteForNow(const Message& object);
 
  private:

@@ -142,6 +142,26 @@ std::optional<MonotonicTime> WorkQueue::DelayedUntil(const std::string& item) co
   return it->second->first;
 }
 
+std::vector<WorkQueue::ItemInfo> WorkQueue::Items(size_t limit) const {
+  std::vector<ItemInfo> items;
+  const auto add = [&](const std::string& item, ItemState state, MonotonicTime since,
+                       std::optional<MonotonicTime> until) {
+    if (items.size() >= limit) return false;
+    items.push_back({item, state, since, until, Failures(item), failures_.Find(item)});
+    return true;
+  };
+  for (const auto& [item, since] : processing_) {
+    if (!add(item, ItemState::kProcessing, since, std::nullopt)) return items;
+  }
+  for (const std::string& item : queue_) {
+    if (!add(item, ItemState::kWaiting, dirty_.at(item), std::nullopt)) return items;
+  }
+  for (const auto& [when, item] : delayed_) {
+    if (!add(item, ItemState::kDelayed, {}, when)) return items;
+  }
+  return items;
+}
+
 namespace {
 
 using SyncFunction = std::function<async::Task<Status>(std::string item)>;
@@ -154,6 +174,7 @@ async::Task<void> Work(WorkQueue* queue, const SyncFunction* sync) {
     if (status.ok()) {
       queue->Forget(*item);
     } else {
+      queue->NoteFailure(*item, status);
       queue->AddRateLimited(*item);
     }
     queue->Done(*item);

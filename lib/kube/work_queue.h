@@ -12,11 +12,13 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "lib/async/event_loop.h"
 #include "lib/async/scope.h"
 #include "lib/async/sync.h"
 #include "lib/base/result.h"
+#include "lib/kube/failure_memory.h"
 #include "lib/kube/rate_limiter.h"
 #include "lib/metrics/workqueue_metrics.h"
 
@@ -40,7 +42,10 @@ class WorkQueue {
   // d <= 0: now. A pending later time is moved earlier, never the other way.
   void AddAfter(std::string item, Duration delay);
   void AddRateLimited(const std::string& item);
-  void Forget(const std::string& item) { options_.limiter->Forget(item); }
+  void Forget(const std::string& item) {
+    options_.limiter->Forget(item);
+    failures_.Forget(item);
+  }
   int Failures(const std::string& item) const { return options_.limiter->Failures(item); }
 
   // The oldest item; the caller must call Done(item). kCancelled when the queue is shut down and
@@ -57,8 +62,30 @@ class WorkQueue {
   size_t size() const { return queue_.size(); }
   size_t processing() const { return processing_.size(); }
 
-  // For /debug: items that wait for their time, and when.
+  // When an item that waits for its time is added.
   std::optional<MonotonicTime> DelayedUntil(const std::string& item) const;
+
+  // --- for /debug
+  // ---------------------------------------------------------------------------------
+
+  // Remembers why an item failed, until it is forgotten; only of the latest failures.
+  void NoteFailure(const std::string& item, const Status& failure) {
+    failures_.Remember(item, failure.message(), loop_.Now());
+  }
+  enum class ItemState { kProcessing, kWaiting, kDelayed };
+  struct ItemInfo {
+    std::string item;
+    ItemState state = ItemState::kWaiting;
+    MonotonicTime since{};               // the state began; kDelayed: unset
+    std::optional<MonotonicTime> until;  // kDelayed: when it is added
+    int failures = 0;
+    std::optional<Failure> last_failure;
+  };
+  // At most `limit` items: those in work first, then those that wait in order, then the delayed
+  // ones in the order of their time. A copy.
+  std::vector<ItemInfo> Items(size_t limit) const;
+  const std::string& name() const { return options_.name; }
+  size_t delayed() const { return delayed_.size(); }
 
  private:
   using Delayed = std::multimap<MonotonicTime, std::string>;
@@ -80,6 +107,7 @@ class WorkQueue {
   async::WaiterList waiters_;
   bool shutting_down_ = false;
   bool draining_ = false;
+  FailureMemory failures_;
   async::WaiterList drained_;
   metrics::WorkQueueMetrics::Handle measure_;  // last: asks processing_ for ages
 };
