@@ -60,6 +60,17 @@ class Caches {
   // Until all are filled.
   async::Task<Status> WaitForSync();
 
+  // Calls `visit` with each informer there is.
+  template <typename Visit>
+  void ForEachInformer(Visit visit) const {
+    visit(claims_);
+    visit(volumes_);
+    visit(classes_);
+    if (attachments_) visit(*attachments_);
+    if (nodes_) visit(*nodes_);
+    if (csi_nodes_) visit(*csi_nodes_);
+  }
+
  private:
   const Options options_;
   kube::Informer<core::PersistentVolumeClaim> claims_;

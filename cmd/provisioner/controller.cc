@@ -125,4 +125,9 @@ async::Task<void> ProvisionController::Run() {
   co_await scope.Join();
 }
 
+std::string ProvisionController::ClaimName(const std::string& uid) const {
+  const auto claim = caches_.UnboundClaim(uid);
+  return claim ? StrCat(claim->metadata().namespace_(), "/", claim->metadata().name()) : "";
+}
+
 }  // namespace csinative::provisioner

@@ -54,6 +54,17 @@ class ProvisionController {
   // Until cancelled; everything that was started has ended when it returns.
   async::Task<void> Run();
 
+  // For /debug: calls visit(queue, name_of), where name_of tells the object that a key stands for,
+  // or "" if it does not know.
+  template <typename Visit>
+  void ForEachQueue(Visit visit) const {
+    const auto same = [](const std::string& key) { return key; };
+    visit(claim_queue_, [this](const std::string& uid) { return ClaimName(uid); });
+    visit(volume_queue_, same);
+    visit(saver_.queue(), same);
+    if (clone_queue_) visit(*clone_queue_, same);
+  }
+
   // For tests and /debug.
   const ClaimSync& claim_sync() const { return claim_sync_; }
   const VolumeSaver& volume_saver() const { return saver_; }
@@ -61,6 +72,7 @@ class ProvisionController {
   Caches& caches() { return caches_; }
 
  private:
+  std::string ClaimName(const std::string& uid) const;
   void FeedQueues();
   void OnClaim(const core::PersistentVolumeClaim& claim);
   void OnVolume(const core::PersistentVolume& volume);

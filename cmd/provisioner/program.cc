@@ -10,8 +10,10 @@
 #include "lib/csi/identity.h"
 #include "lib/kube/config.h"
 #include "lib/metrics/process_collector.h"
+#include "lib/serve/debug_page.h"
 #include "lib/serve/endpoints.h"
 #include "lib/serve/pprof.h"
+#include "lib/sidecar/debug_report.h"
 #include "lib/sidecar/driver.h"
 
 namespace csinative::provisioner {
@@ -156,6 +158,23 @@ bool Program::Serve() {
   if (options_.enable_pprof) {
     Status added = serve::HandlePprof(server_->mux());
     if (!added.ok()) process_.Panic(added.message());
+  }
+  if (!flags.http_endpoint.empty()) {
+    // A metrics path of that name has been there first.
+    (void)serve::HandleDebug(server_->mux(), [this] {
+      sidecar::DebugReport report(process_);
+      report.AddFact("driver", features_.name);
+      report.AddElection(election_.get());
+      report.AddCalls(*channel_);
+      if (controller_) {
+        controller_->ForEachQueue([&](const kube::WorkQueue& queue, const auto& name_of) {
+          report.AddQueue(queue, name_of);
+        });
+        controller_->caches().ForEachInformer(
+            [&](const auto& informer) { report.AddWatch(informer); });
+      }
+      return report.Take();
+    });
   }
   process_.log().Infof("ServeMux listening at {}", GoQuote(flags.listen_address()));
   return true;

@@ -48,6 +48,7 @@ class VolumeSaver {
   void Seen(const core::PersistentVolume& volume);
 
   size_t unsaved() const { return unsaved_.size(); }
+  const kube::WorkQueue& queue() const { return queue_; }
   int Requeues(const std::string& volume_name) const { return queue_.Failures(volume_name); }
 
  private:

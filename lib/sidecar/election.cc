@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lib/async/scope.h"
+#include "lib/base/strings.h"
 #include "lib/kube/config.h"
 #include "lib/kube/event_recorder.h"
 
@@ -74,6 +75,7 @@ async::Task<void> Election::Run(std::function<async::Task<void>()> lead) {
     process_.Exit(1);
   };
   callbacks.on_new_leader = [this](const std::string& leader) {
+    leader_ = leader;
     process_.log().V(3).Info("New leader detected", "leader", leader);
   };
   callbacks.on_master_status = [this](bool leading) { metrics_->SetLeader(leading); };
@@ -92,6 +94,12 @@ async::Task<void> Election::Run(std::function<async::Task<void>()> lead) {
 }
 
 Status Election::CheckMayAct() const { return elector_ ? elector_->CheckMayAct() : Status(); }
+
+std::string Election::Describe() const {
+  if (elector_ && elector_->is_leader()) return StrCat("this process leads, as ", leader_);
+  if (leader_.empty()) return "no leader is known yet";
+  return StrCat("standing by; the leader is ", leader_);
+}
 
 Status Election::Health() const {
   return elector_ ? elector_->CheckHealth(kHealthSlack) : Status();

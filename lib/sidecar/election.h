@@ -46,6 +46,8 @@ class Election {
 
   // For /healthz/leader-election.
   Status Health() const;
+  // For /debug: whether this process leads, or who does.
+  std::string Describe() const;
 
  private:
   Process& process_;
@@ -53,6 +55,7 @@ class Election {
   const ElectionOptions options_;
   std::unique_ptr<metrics::ElectionMetrics> metrics_;
   std::unique_ptr<kube::LeaderElector> elector_;
+  std::string leader_;  // as the Lease names it; empty: not known yet
 };
 
 }  // namespace csinative::sidecar

@@ -13,6 +13,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <set>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -121,6 +124,33 @@ TempDir::~TempDir() {
   if (keep_) return;
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+}
+
+std::vector<int> ListeningPorts(pid_t pid) {
+  const std::string proc = "/proc/" + std::to_string(pid);
+  std::set<std::string> inodes;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(proc + "/fd", error)) {
+    const std::string target = std::filesystem::read_symlink(entry.path(), error).string();
+    if (target.starts_with("socket:[")) inodes.insert(target.substr(8, target.size() - 9));
+  }
+  std::set<int> ports;
+  for (const char* table : {"/net/tcp", "/net/tcp6"}) {
+    std::ifstream in(proc + table);
+    std::string line;
+    while (std::getline(in, line)) {
+      char local[64] = {};
+      char state[8] = {};
+      char inode[32] = {};
+      if (std::sscanf(line.c_str(), " %*s %63s %*s %7s %*s %*s %*s %*s %*s %31s", local, state,
+                      inode) != 3 ||
+          std::string_view(state) != "0A" || !inodes.contains(inode)) {
+        continue;
+      }
+      ports.insert(static_cast<int>(std::strtol(std::strrchr(local, ':') + 1, nullptr, 16)));
+    }
+  }
+  return {ports.begin(), ports.end()};
 }
 
 }  // namespace csinative::test

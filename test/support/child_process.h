@@ -46,6 +46,9 @@ class ChildProcess {
   std::optional<int> status_;
 };
 
+// TCP ports on which the process listens, in ascending order.
+std::vector<int> ListeningPorts(pid_t pid);
+
 // Folder that is removed with its content.
 class TempDir {
  public:

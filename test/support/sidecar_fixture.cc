@@ -18,7 +18,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <set>
 #include <utility>
 
 #include "lib/async/run.h"
@@ -118,32 +117,7 @@ std::string SidecarFixture::Read(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::vector<int> SidecarFixture::Ports() const {
-  const std::string proc = StrCat("/proc/", program_->pid());
-  std::set<std::string> inodes;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(proc + "/fd", error)) {
-    const std::string target = fs::read_symlink(entry.path(), error).string();
-    if (target.starts_with("socket:[")) inodes.insert(target.substr(8, target.size() - 9));
-  }
-  std::set<int> ports;
-  for (const char* table : {"/net/tcp", "/net/tcp6"}) {
-    std::ifstream in(proc + table);
-    std::string line;
-    while (std::getline(in, line)) {
-      char local[64] = {};
-      char state[8] = {};
-      char inode[32] = {};
-      if (std::sscanf(line.c_str(), " %*s %63s %*s %7s %*s %*s %*s %*s %*s %31s", local, state,
-                      inode) != 3 ||
-          std::string_view(state) != "0A" || !inodes.contains(inode)) {
-        continue;
-      }
-      ports.insert(static_cast<int>(std::strtol(std::strrchr(local, ':') + 1, nullptr, 16)));
-    }
-  }
-  return {ports.begin(), ports.end()};
-}
+std::vector<int> SidecarFixture::Ports() const { return ListeningPorts(program_->pid()); }
 
 int SidecarFixture::HttpPort() const {
   const std::vector<int> ports = Ports();

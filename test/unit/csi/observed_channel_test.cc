@@ -7,10 +7,14 @@
 #include <string>
 
 #include "lib/async/run.h"
+#include "lib/async/scope.h"
+#include "lib/async/sleep.h"
+#include "lib/async/timeout.h"
 #include "lib/csi/identity.h"
 #include "lib/log/backend.h"
 #include "lib/log/output.h"
 #include "lib/metrics/exposition.h"
+#include "proto/csi/v1/csi.pb.h"
 #include "test/support/fake_channel.h"
 
 namespace csinative::csi {
@@ -69,6 +73,34 @@ TEST_F(ObservedChannelTest, FailedCallLogsAnEmptyResponseAndIsMeasured) {  // K7
                 R"(grpc_status_code="Unimplemented",method_name="/csi.v1.Identity/Probe"} 1)"),
       std::string::npos)
       << text;
+}
+
+TEST_F(ObservedChannelTest, TellsWhichCallsAreRunning) {
+  auto fake = std::make_unique<testing::FakeChannel>();
+  fake->On("/csi.v1.Controller/DeleteVolume",
+           [](const google::protobuf::Message*, google::protobuf::Message*) -> async::Task<Status> {
+             co_return co_await async::Sleep(std::chrono::hours(1));
+           });
+  ObservedChannel channel(std::move(fake), {});
+  ::csi::v1::DeleteVolumeRequest request;
+  request.set_volume_id("vol-1");
+  (*request.mutable_secrets())["key"] = "hidden";
+  ::csi::v1::DeleteVolumeResponse response;
+  async::Scope scope(loop_);
+  const MonotonicTime start = scheduler_.Now();
+  scope.Spawn([](ObservedChannel* c, const ::csi::v1::DeleteVolumeRequest* q,
+                 ::csi::v1::DeleteVolumeResponse* r) -> async::Task<void> {
+    (void)co_await async::WithTimeout(std::chrono::seconds(10),
+                                      c->Call("/csi.v1.Controller/DeleteVolume", *q, r));
+  }(&channel, &request, &response));
+  scheduler_.Settle();
+  ASSERT_EQ(channel.running().size(), 1u);
+  EXPECT_EQ(channel.running().front().method, "/csi.v1.Controller/DeleteVolume");
+  EXPECT_EQ(channel.running().front().subject, "vol-1");
+  EXPECT_EQ(channel.running().front().start, start);
+  EXPECT_EQ(channel.running().front().deadline, start + std::chrono::seconds(10));
+  scheduler_.Advance(std::chrono::seconds(11));
+  EXPECT_TRUE(channel.running().empty());
 }
 
 TEST_F(ObservedChannelTest, WritesNothingBelowVerbosityFive) {

@@ -189,5 +189,62 @@ TEST_F(WorkQueueTest, WorkersNeverRunOneKeyTwiceAtOnceAndRetryFailures) {
   EXPECT_EQ(queue_.Failures("bad"), 0);
 }
 
+TEST_F(WorkQueueTest, TellsWhatItHoldsAndWhyItFailed) {
+  queue_.Add("working");
+  EXPECT_EQ(Get(), "working");
+  scheduler_.Advance(seconds(2));
+  queue_.Add("next");
+  queue_.NoteFailure("late", UnavailableError("no"));
+  queue_.AddRateLimited("late");
+  queue_.AddAfter("later", seconds(50));
+
+  std::vector<WorkQueue::ItemInfo> items = queue_.Items(10);
+  ASSERT_EQ(items.size(), 4u);
+  EXPECT_EQ(items[0].item, "working");
+  EXPECT_EQ(items[0].state, WorkQueue::ItemState::kProcessing);
+  EXPECT_EQ(scheduler_.Now() - items[0].since, seconds(2));
+  EXPECT_FALSE(items[0].last_failure);
+  EXPECT_EQ(items[1].item, "next");
+  EXPECT_EQ(items[1].state, WorkQueue::ItemState::kWaiting);
+  EXPECT_EQ(items[2].item, "late");
+  EXPECT_EQ(items[2].state, WorkQueue::ItemState::kDelayed);
+  EXPECT_EQ(*items[2].until - scheduler_.Now(), seconds(1));
+  EXPECT_EQ(items[2].failures, 1);
+  EXPECT_EQ(items[2].last_failure->text, "no");
+  EXPECT_EQ(items[3].item, "later");
+  EXPECT_EQ(queue_.Items(2).size(), 2u);
+  queue_.Forget("late");
+  EXPECT_FALSE(queue_.Items(10)[2].last_failure);
+}
+
+TEST_F(WorkQueueTest, WorkersRememberWhyAnItemFailed) {
+  auto sync = [](std::string) -> async::Task<Status> { co_return UnavailableError("not today"); };
+  scope_.Spawn(RunWorkers(&queue_, 1, sync));
+  queue_.Add("bad");
+  scheduler_.Settle();
+  ASSERT_EQ(queue_.Items(10).size(), 1u);
+  EXPECT_EQ(queue_.Items(10)[0].last_failure->text, "not today");
+  queue_.ShutDown();
+  scheduler_.Settle();
+}
+
+TEST(FailureMemory, KeepsTheLatestAndTheBeginningOfLongTexts) {
+  FailureMemory memory;
+  const MonotonicTime start{};
+  for (size_t i = 0; i <= FailureMemory::kMaxFailures; ++i) {
+    memory.Remember(std::to_string(i), std::string(5000, 'x'), start + seconds(i));
+  }
+  EXPECT_FALSE(memory.Find("0"));
+  ASSERT_TRUE(memory.Find("1"));
+  EXPECT_EQ(memory.Find("1")->text.size(), FailureMemory::kMaxText);
+  EXPECT_EQ(memory.Find("1")->when, start + seconds(1));
+  memory.Remember("1", "again", start);
+  EXPECT_EQ(memory.Find("1")->text, "again");
+  EXPECT_TRUE(memory.Find("2")) << "an item that fails again takes nobody's place";
+  memory.Forget("1");
+  memory.Forget("1");
+  EXPECT_FALSE(memory.Find("1"));
+}
+
 }  // namespace
 }  // namespace csinative::kube

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/sidecar/debug_report.h"
+
+#include "lib/cli/version.h"
+#include "lib/metrics/process_collector.h"
+
+namespace csinative::sidecar {
+namespace {
+
+std::string_view StateText(kube::WorkQueue::ItemState state) {
+  switch (state) {
+    case kube::WorkQueue::ItemState::kProcessing:
+      return "in work";
+    case kube::WorkQueue::ItemState::kWaiting:
+      return "waiting";
+    case kube::WorkQueue::ItemState::kDelayed:
+      return "delayed";
+  }
+  return "";
+}
+
+}  // namespace
+
+DebugReport::DebugReport(Process& process) : now_(process.loop().Now()) {
+  snapshot_.program = process.program_name();
+  snapshot_.version = std::string(cli::BuildVersion());
+  snapshot_.time = process.loop().WallNow();
+  const auto since_epoch = std::chrono::duration<double>(snapshot_.time.time_since_epoch());
+  snapshot_.uptime = std::chrono::duration_cast<Duration>(
+      since_epoch - std::chrono::duration<double>(metrics::ProcessStartTime("", process.loop())));
+}
+
+void DebugReport::AddElection(const Election* election) {
+  AddFact("leader election", election == nullptr ? "off" : election->Describe());
+}
+
+void DebugReport::AddCalls(const csi::ObservedChannel& channel) {
+  for (const csi::ObservedChannel::Running& call : channel.running()) {
+    serve::DebugSnapshot::Call& out = snapshot_.calls.emplace_back();
+    out.method = call.method;
+    out.subject = call.subject;
+    out.age = now_ - call.start;
+    if (call.deadline) out.deadline_in = *call.deadline - now_;
+  }
+}
+
+void DebugReport::AddQueue(const kube::WorkQueue& queue,
+                           const std::function<std::string(const std::string& key)>& describe) {
+  snapshot_.queues.push_back({queue.name(), queue.processing(), queue.size(), queue.delayed()});
+  const size_t total = queue.processing() + queue.size() + queue.delayed();
+  const auto items = queue.Items(kMaxItems);
+  snapshot_.work_left_off += total - items.size();
+  for (const kube::WorkQueue::ItemInfo& item : items) {
+    serve::DebugSnapshot::Work& out = snapshot_.work.emplace_back();
+    out.queue = queue.name();
+    out.object = item.item;
+    if (std::string name = describe ? describe(item.item) : std::string();
+        !name.empty() && name != item.item) {
+      out.object = std::move(name);
+      out.key = item.item;
+    }
+    out.state = StateText(item.state);
+    if (item.until) {
+      out.next_try_in = *item.until - now_;
+    } else {
+      out.age = now_ - item.since;
+    }
+    out.failures = item.failures;
+    if (item.last_failure) {
+      out.last_error = item.last_failure->text;
+      out.last_error_age = now_ - item.last_failure->when;
+    }
+  }
+}
+
+void DebugReport::AddWatch(const kube::ResourceInfo& resource, const kube::Reflector& reflector,
+                           size_t objects, size_t bytes) {
+  serve::DebugSnapshot::Watch& out = snapshot_.watches.emplace_back();
+  out.resource = resource.QualifiedName();
+  out.state = reflector.watching() ? "watching" : "listing";
+  out.objects = objects;
+  out.bytes = bytes;
+  if (const auto heard = reflector.last_activity()) out.silent_for = now_ - *heard;
+}
+
+}  // namespace csinative::sidecar

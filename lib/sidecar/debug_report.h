@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collects what /debug shows (lib/serve/debug_page.h) from the parts of a controller. Made for one
+// request and thrown away. Loop only.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "lib/csi/observed_channel.h"
+#include "lib/kube/informer.h"
+#include "lib/kube/work_queue.h"
+#include "lib/serve/debug_page.h"
+#include "lib/sidecar/election.h"
+#include "lib/sidecar/process.h"
+
+namespace csinative::sidecar {
+
+class DebugReport {
+ public:
+  // Of one queue; what is beyond is counted.
+  static constexpr size_t kMaxItems = 1000;
+
+  explicit DebugReport(Process& process);
+
+  void AddFact(std::string name, std::string value) {
+    snapshot_.facts.emplace_back(std::move(name), std::move(value));
+  }
+  // Null: there is no election.
+  void AddElection(const Election* election);
+  void AddCalls(const csi::ObservedChannel& channel);
+  // `describe` says what a key stands for, if it is not the name itself; empty: it does not know.
+  void AddQueue(const kube::WorkQueue& queue,
+                const std::function<std::string(const std::string& key)>& describe = nullptr);
+  template <typename T>
+  void AddWatch(const kube::Informer<T>& informer) {
+    AddWatch(informer.resource(), informer.reflector(), informer.size(), informer.bytes());
+  }
+
+  serve::DebugSnapshot Take() { return std::move(snapshot_); }
+
+ private:
+  void AddWatch(const kube::ResourceInfo& resource, const kube::Reflector& reflector,
+                size_t objects, size_t bytes);
+
+  const MonotonicTime now_;
+  serve::DebugSnapshot snapshot_;
+};
+
+}  // namespace csinative::sidecar
