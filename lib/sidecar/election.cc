@@ -91,7 +91,10 @@ async::Task<void> Election::Run(std::function<async::Task<void>()> lead) {
   co_await sending.Close();
 }
 
-Status Election::CheckMayAct() const { return elector_ ? elector_->CheckMayAct() : Status(); }
+Result<MonotonicTime> Election::CheckMayAct() const {
+  if (elector_) return elector_->CheckMayAct();
+  return MonotonicTime::max();
+}
 
 Status Election::Health() const {
   return elector_ ? elector_->CheckHealth(kHealthSlack) : Status();
