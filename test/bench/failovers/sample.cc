@@ -32,11 +32,9 @@ const char* NameOf(Kind kind) {
 
 double Seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
 
-// When the old leader has to be gone. One that goes on after a stop sees the new leader when it
-// asks for the lease; one that is cut off may try to renew for so long.
-Duration ExitLimit(Kind kind, const Timing& timing) {
-  return kind == Kind::kStop ? timing.retry : timing.retry + timing.renew;
-}
+// When the old leader has to be gone: it may be about to renew, and tries to for so long. One that
+// goes on after a stop usually sees the new leader at its first attempt.
+Duration ExitLimit(const Timing& timing) { return timing.retry + timing.renew; }
 
 struct Row {
   std::vector<Duration> takeovers;
@@ -53,7 +51,7 @@ Row Summarize(const std::vector<Sample>& samples, Kind kind, Duration lease) {
     if (sample.kind != kind || sample.timing.lease != lease) continue;
     row.takeovers.push_back(sample.takeover);
     if (sample.takeover > Limit(sample.timing) + kTolerance) ++row.too_late;
-    if (sample.exit.value_or(Duration(0)) > ExitLimit(kind, sample.timing) + kTolerance) {
+    if (sample.exit.value_or(Duration(0)) > ExitLimit(sample.timing) + kTolerance) {
       ++row.late_exits;
     }
     row.slowest_exit = std::max(row.slowest_exit, sample.exit.value_or(Duration(0)));
@@ -91,7 +89,7 @@ Status Report(const std::vector<Sample>& samples) {
           FormatGoDuration(timing.retry).c_str(), NameOf(kind), row.takeovers.size(),
           Seconds(row.takeovers[row.takeovers.size() / 2]), Seconds(row.takeovers.back()),
           Seconds(Limit(timing)), row.too_late, Seconds(row.slowest_exit),
-          Seconds(ExitLimit(kind, timing)), row.most_late_writes, row.with_late_writes);
+          Seconds(ExitLimit(timing)), row.most_late_writes, row.with_late_writes);
     }
   }
   std::printf("tolerance of the limits: %.1f s\n", Seconds(kTolerance));
