@@ -144,7 +144,7 @@ void Program::BuildController() {
   deps.loop = &process_.loop();
   deps.random = &process_.random();
   deps.client = client_.get();
-  leading_channel_.emplace(*channel_, [this] { return CheckMayAct(); });
+  leading_channel_.emplace(*channel_, [this] { return CheckMayAct().status(); });
   deps.channel = &*leading_channel_;
   deps.registry = &process_.metrics();
   deps.log = process_.log();
@@ -153,7 +153,10 @@ void Program::BuildController() {
   controller_ = std::make_unique<AttachController>(std::move(deps));
 }
 
-Status Program::CheckMayAct() const { return election_ ? election_->CheckMayAct() : Status(); }
+Result<MonotonicTime> Program::CheckMayAct() const {
+  if (election_) return election_->CheckMayAct();
+  return MonotonicTime::max();
+}
 
 async::Task<void> Program::Lead() { co_await controller_->Run(); }
 

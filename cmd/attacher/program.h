@@ -39,7 +39,7 @@ class Program {
   async::Task<bool> AskDriver();
   bool PrepareElection();
   void BuildController();
-  Status CheckMayAct() const;
+  Result<MonotonicTime> CheckMayAct() const;
   async::Task<void> Lead();
 
   // One error record, exit 1.

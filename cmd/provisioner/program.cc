@@ -186,7 +186,7 @@ void Program::BuildController() {
   deps.random = &process_.random();
   deps.client = client_.get();
   deps.event_client = event_client_.get();
-  leading_channel_.emplace(*channel_, [this] { return CheckMayAct(); });
+  leading_channel_.emplace(*channel_, [this] { return CheckMayAct().status(); });
   deps.channel = &*leading_channel_;
   deps.registry = &process_.metrics();
   deps.log = process_.log();
@@ -198,7 +198,10 @@ void Program::BuildController() {
   controller_ = std::make_unique<ProvisionController>(std::move(deps));
 }
 
-Status Program::CheckMayAct() const { return election_ ? election_->CheckMayAct() : Status(); }
+Result<MonotonicTime> Program::CheckMayAct() const {
+  if (election_) return election_->CheckMayAct();
+  return MonotonicTime::max();
+}
 
 async::Task<void> Program::Lead() { co_await controller_->Run(); }
 

@@ -39,7 +39,7 @@ class Program {
   bool PrepareElection();
   bool Serve();
   void BuildController();
-  Status CheckMayAct() const;
+  Result<MonotonicTime> CheckMayAct() const;
   async::Task<void> Lead();
 
   sidecar::RealProcess& process_;

@@ -211,6 +211,7 @@ class BeastClient final : public Client {
       if (!fresh.ok()) co_return FinalStatus(fresh.status());
       connection = std::move(fresh).value();
     }
+    CSI_CO_RETURN_IF_ERROR(CheckInTime(request.send_before, loop_.Now()));
     std::string head = Head(request);
     Status sent =
         co_await connection->Exchange(std::move(request.method), std::move(head),
@@ -235,6 +236,7 @@ class BeastClient final : public Client {
     CSI_CO_RETURN_IF_ERROR(CheckRequest(request));
     Result<ConnectionPtr> connection = co_await Connect();
     if (!connection.ok()) co_return FinalStatus(connection.status());
+    CSI_CO_RETURN_IF_ERROR(CheckInTime(request.send_before, loop_.Now()));
     std::string head = Head(request);
     Status sent = co_await (*connection)
                       ->Exchange(std::move(request.method), std::move(head),

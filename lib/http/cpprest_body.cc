@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "lib/http/http1.h"
+
 namespace csinative::http {
 namespace {
 
@@ -64,6 +66,10 @@ class Source final : public OneWayBuffer {
 
  protected:
   pplx::task<size_t> _getn(uint8_t* out, size_t size) override {
+    // The connection is up, and without its body the request that was begun means nothing.
+    if (at_ == 0 && SystemClock().Now() >= request_->send_before) {
+      return pplx::task_from_exception<size_t>(std::runtime_error(kTooLate));
+    }
     const size_t n = std::min(size, request_->body.size() - at_);
     std::memcpy(out, request_->body.data() + at_, n);
     at_ += n;

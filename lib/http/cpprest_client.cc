@@ -175,6 +175,7 @@ class CppRestClient final : public Client {
   async::Task<Status> Run(const CppRestConnection& connection, std::shared_ptr<Exchange> exchange,
                           RequestPtr request) {
     CSI_CO_RETURN_IF_ERROR(co_await async::CancellationStatus());
+    CSI_CO_RETURN_IF_ERROR(CheckInTime(request->send_before, loop_.Now()));
     const Duration connect = setup_.config.connect_timeout;
     exchange->Start(connection, std::move(request), connect,
                     std::min(connect, kTlsHandshakeTimeout));

@@ -6,6 +6,7 @@
 
 #include "lib/base/go_quote.h"
 #include "lib/base/strings.h"
+#include "lib/http/net_error.h"
 
 namespace csinative::http {
 namespace {
@@ -93,6 +94,11 @@ Status CheckRequest(const Request& request) {
     }
   }
   return Status();
+}
+
+Status CheckInTime(MonotonicTime send_before, MonotonicTime now) {
+  if (now < send_before) return Status();
+  return TransportStatus(TransportError::Kind::kOther, kTooLate);
 }
 
 bool HasBody(std::string_view method, int status) {

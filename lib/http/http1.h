@@ -28,6 +28,10 @@ bool HasToken(const Headers& headers, std::string_view name, std::string_view to
 // characters in method, target or a field.
 Status CheckRequest(const Request& request);
 
+constexpr char kTooLate[] = "http: the time to send the request has passed";
+// kUnavailable once send_before has passed.
+Status CheckInTime(MonotonicTime send_before, MonotonicTime now);
+
 // Whether a response of that status, to that method, has a body at all.
 bool HasBody(std::string_view method, int status);
 

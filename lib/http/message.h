@@ -33,6 +33,10 @@ struct Request {
   std::string target = "/";  // path and query, already percent-encoded
   Headers headers;
   std::string body;
+  // Of clients: from then on it is not sent any more and fails, whatever it had to wait for: a free
+  // connection, a new one, a process that was stopped. A request without body may still go out if
+  // the time passes while its connection is made.
+  MonotonicTime send_before = MonotonicTime::max();
 };
 
 struct Response {

@@ -65,9 +65,9 @@ struct ClientOptions {
   int burst = 10;
   bool protobuf = true;  // false: JSON, for servers that know no protobuf
   std::string accept;    // Accept header; empty: by encoding (kube-client 7)
-  // Asked right before each attempt of a write; a failure is the call's answer. For leaders
-  // (LeaderElector::CheckMayAct).
-  std::function<Status()> before_write;
+  // Asked right before each attempt of a write: until when it may be sent. A failure is the call's
+  // answer. For leaders (LeaderElector::CheckMayAct).
+  std::function<Result<MonotonicTime>()> before_write;
   int max_retries = kMaxRetries;
   std::optional<HostBackoffOptions> host_backoff = {};  // nothing: none (kube-client 10.2)
   bool watch_list = true;  // reflectors may stream their initial list (gate WatchListClient)

@@ -121,7 +121,7 @@ async::Task<Result<Exchanger::Answer>> Exchanger::Run(ApiRequest request, std::s
 
 async::Task<Result<Exchanger::Answer>> Exchanger::Attempt(ApiRequest request, Mode mode) {
   if (options_.before_write && request.method != "GET") {
-    CSI_CO_RETURN_IF_ERROR(options_.before_write());
+    CSI_CO_ASSIGN_OR_RETURN(request.send_before, options_.before_write());
   }
   Answer answer;
   if (mode == Mode::kUnary) {

@@ -25,7 +25,7 @@ class Exchanger {
   struct Options {  // as in ClientOptions
     int max_retries = kMaxRetries;
     std::optional<HostBackoffOptions> host_backoff = {};
-    std::function<Status()> before_write = {};
+    std::function<Result<MonotonicTime>()> before_write = {};
   };
   // Borrowed: loop and transport outlive it.
   Exchanger(async::EventLoop& loop, ApiTransport& transport, log::Logger log, Throttle throttle,

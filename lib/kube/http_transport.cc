@@ -206,7 +206,8 @@ class HttpTransport final : public ApiTransport {
   http::Request Translate(ApiRequest request, const std::string& exec_token) {
     http::Request out{.method = std::move(request.method),
                       .target = config_.path_prefix + request.path,
-                      .body = std::move(request.body)};
+                      .body = std::move(request.body),
+                      .send_before = request.send_before};
     if (!request.query.empty()) out.target += StrCat("?", EncodeQuery(request.query));
     out.headers.Add("Accept", std::move(request.accept));
     if (!config_.disable_compression) out.headers.Add("Accept-Encoding", "gzip");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/kube/leader_election.h"
 
+#include <algorithm>
 #include <cctype>
 #include <optional>
 #include <utility>
@@ -19,13 +20,20 @@ namespace {
 // client-go tools/leaderelection JitterFactor (kube-client 16.2).
 constexpr double kJitterFactor = 1.2;
 
-// What says who leads. Times have the second granularity in which records are compared: a renewal
-// within the same second does not count as a change (kube-client 16.4).
+// Differs: upstream's candidates look every 1 to 2.2 retry periods, and so up to 2.2 of them after
+// the lease ran out. These look after 0.8 to 1 and at the moment it runs out, which makes lease
+// duration + retry period the longest time without a leader. 13 instead of 7.5 reads a minute for
+// each candidate with the defaults.
+constexpr double kCandidateJitter = 0.2;
+
+// What says who leads. Differs: upstream compares whole seconds (kube-client 16.4), so that a
+// renewal within the second of the one before does not count, and takes over up to a second early.
 struct Record {
   std::string holder;
   int32_t lease_duration_seconds = 0;
   int64_t acquire_seconds = 0;
   int64_t renew_seconds = 0;
+  int32_t renew_nanos = 0;
   int32_t transitions = 0;
   std::string strategy;
   std::string preferred_holder;
@@ -34,8 +42,13 @@ struct Record {
 
 Record RecordOf(const coordination::Lease& lease) {
   const auto& spec = lease.spec();
-  return {spec.holderidentity(),      spec.leasedurationseconds(), spec.acquiretime().seconds(),
-          spec.renewtime().seconds(), spec.leasetransitions(),     spec.strategy(),
+  return {spec.holderidentity(),
+          spec.leasedurationseconds(),
+          spec.acquiretime().seconds(),
+          spec.renewtime().seconds(),
+          spec.renewtime().nanos(),
+          spec.leasetransitions(),
+          spec.strategy(),
           spec.preferredholder()};
 }
 
@@ -88,9 +101,12 @@ struct LeaderElector::Impl {
     return observed_time && *observed_time + Seconds(observed.lease_duration_seconds) > now;
   }
 
-  // A claim that was sent at `sent` has succeeded.
+  // A claim that was sent at `sent` has succeeded. An upstream candidate counts from the first one
+  // of the same second (see Record), so this does too.
   void ObserveClaim(const coordination::Lease& stored, MonotonicTime sent) {
-    claim_sent = sent;
+    const int64_t second = stored.spec().renewtime().seconds();
+    if (!claim_sent || claim_second != second) claim_sent = sent;
+    claim_second = second;
     Observe(stored);
   }
 
@@ -121,6 +137,16 @@ struct LeaderElector::Impl {
     return base;
   }
 
+  // Before the next attempt of a candidate.
+  Duration CandidateWait() {
+    const double chance = random.Unit();
+    const double factor = held ? 1 - kCandidateJitter * chance : 1 + kJitterFactor * chance;
+    const auto wait =
+        Duration(static_cast<int64_t>(static_cast<double>(config.retry_period.count()) * factor));
+    if (!held) return wait;
+    return std::min(wait, *observed_time + Seconds(observed.lease_duration_seconds) - loop.Now());
+  }
+
   async::Task<Status> TryAcquireOrRenew();
   async::Task<Status> CreateLease();
   async::Task<bool> Acquire();
@@ -143,7 +169,10 @@ struct LeaderElector::Impl {
   coordination::Lease lease;  // as the server last returned it
   Record observed;
   std::optional<MonotonicTime> observed_time;  // when this process saw `observed` appear
-  std::optional<MonotonicTime> claim_sent;     // of the newest claim that succeeded
+  // When the newest claim that succeeded was sent, or the first one with the same second in it.
+  std::optional<MonotonicTime> claim_sent;
+  int64_t claim_second = 0;
+  bool held = false;  // the last attempt found that another holds the lease
   std::string reported_leader;
 
   bool lost = false;
@@ -170,6 +199,7 @@ async::Task<Status> LeaderElector::Impl::CreateLease() {
 
 // One attempt, step by step as kube-client 16.4.
 async::Task<Status> LeaderElector::Impl::TryAcquireOrRenew() {
+  held = false;
   if (IsLeader() && LeaseValid(loop.Now())) {
     const MonotonicTime sent = loop.Now();
     Result<coordination::Lease> renewed = co_await client.Update(Claim(lease));
@@ -195,6 +225,7 @@ async::Task<Status> LeaderElector::Impl::TryAcquireOrRenew() {
     lease = *current;
   }
   if (!observed.holder.empty() && !IsLeader() && LeaseValid(loop.Now())) {
+    held = true;
     log.V(4).Info("Lease is held by and has not yet expired", "holder", observed.holder);
     co_return FailedPreconditionError("the lease is held by " + observed.holder);
   }
@@ -227,17 +258,16 @@ async::Task<bool> LeaderElector::Impl::Acquire() {
       co_return true;
     }
     log.V(4).Info("Failed to acquire lease");
-    const double factor = 1 + kJitterFactor * random.Unit();
-    const auto wait =
-        Duration(static_cast<int64_t>(static_cast<double>(config.retry_period.count()) * factor));
-    if (!(co_await async::Sleep(wait)).ok()) co_return false;
+    if (!(co_await async::Sleep(CandidateWait())).ok()) co_return false;
   }
 }
 
-// Attempts until one succeeds; the caller limits the time.
+// Attempts until one succeeds; the caller limits the time. Differs: upstream goes on until the
+// renew deadline when another already holds the lease.
 async::Task<Status> LeaderElector::Impl::RenewRound() {
   while (true) {
-    if ((co_await TryAcquireOrRenew()).ok()) co_return Status();
+    const Status attempt = co_await TryAcquireOrRenew();
+    if (attempt.ok() || held) co_return attempt;
     CSI_CO_RETURN_IF_ERROR(co_await async::Sleep(config.retry_period));
   }
 }
@@ -333,11 +363,11 @@ async::Task<void> LeaderElector::Run() {
 
 bool LeaderElector::is_leader() const { return impl_->IsLeader(); }
 
-Status LeaderElector::CheckMayAct() const {
+Result<MonotonicTime> LeaderElector::CheckMayAct() const {
   const Impl& self = *impl_;
-  if (!self.claim_sent || self.loop.Now() < *self.claim_sent + self.config.lease_duration) {
-    return Status();
-  }
+  if (!self.claim_sent) return MonotonicTime::max();
+  const MonotonicTime end = *self.claim_sent + self.config.lease_duration;
+  if (self.loop.Now() < end) return end;
   return UnavailableError("the leader lease has run out: another process may be leading");
 }
 

@@ -60,10 +60,11 @@ class LeaderElector {
   async::Task<void> Run();
 
   bool is_leader() const;
-  // Ok unless this process has led and its Lease, counted from the moment the newest renewal was
-  // sent, has run out: from then on somebody else may lead. A process that was stopped for a while
+  // Until when this process may act on what it knows now: until its Lease runs out, counted from
+  // the moment the newest renewal was sent; from then on somebody else may lead. A failure once
+  // that has passed. MonotonicTime::max() before it leads. A process that was stopped for a while
   // goes on in the middle of its work, so this is asked before everything a leader does.
-  Status CheckMayAct() const;
+  Result<MonotonicTime> CheckMayAct() const;
   // Ok, or the failure for /healthz/leader-election: leading by own record, but not renewed for
   // longer than the lease duration plus `slack`.
   Status CheckHealth(Duration slack) const;

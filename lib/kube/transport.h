@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/async/task.h"
+#include "lib/base/clock.h"
 #include "lib/base/result.h"
 
 namespace csinative::kube {
@@ -21,6 +22,8 @@ struct ApiRequest {
   std::string accept;
   std::string content_type;  // empty without a body
   std::string body;
+  // From then on it is not sent any more and fails (http::Request::send_before).
+  MonotonicTime send_before = MonotonicTime::max();
 };
 
 struct ApiResponse {

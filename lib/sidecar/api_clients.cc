@@ -25,8 +25,8 @@ std::string UserAgent(const Process& process) {
                               .arch = kArch});
 }
 
-Result<std::unique_ptr<kube::Client>> ApiClients::NewClient(double qps, int64_t burst,
-                                                            std::function<Status()> before_write) {
+Result<std::unique_ptr<kube::Client>> ApiClients::NewClient(
+    double qps, int64_t burst, std::function<Result<MonotonicTime>()> before_write) {
   kube::ClientOptions options;
   options.user_agent = UserAgent(process_);
   options.qps = static_cast<float>(qps);

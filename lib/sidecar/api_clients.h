@@ -27,8 +27,8 @@ class ApiClients {
       : process_(process), transport_(std::move(transport)) {}
 
   // A client with a token bucket of its own. `before_write` as in kube::ClientOptions.
-  Result<std::unique_ptr<kube::Client>> NewClient(double qps, int64_t burst,
-                                                  std::function<Status()> before_write = nullptr);
+  Result<std::unique_ptr<kube::Client>> NewClient(
+      double qps, int64_t burst, std::function<Result<MonotonicTime>()> before_write = nullptr);
   kube::ApiTransport& transport() { return *transport_; }
 
  private:

@@ -93,7 +93,10 @@ async::Task<void> Election::Run(std::function<async::Task<void>()> lead) {
   co_await sending.Close();
 }
 
-Status Election::CheckMayAct() const { return elector_ ? elector_->CheckMayAct() : Status(); }
+Result<MonotonicTime> Election::CheckMayAct() const {
+  if (elector_) return elector_->CheckMayAct();
+  return MonotonicTime::max();
+}
 
 std::string Election::Describe() const {
   if (elector_ && elector_->is_leader()) return StrCat("this process leads, as ", leader_);

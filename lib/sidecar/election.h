@@ -41,8 +41,9 @@ class Election {
   // and with 2 when the durations make no sense. Returns only in simulation, or when cancelled.
   async::Task<void> Run(std::function<async::Task<void>()> lead);
 
-  // Ok while the controllers may act (kube::LeaderElector::CheckMayAct); Ok before the election.
-  Status CheckMayAct() const;
+  // Until when the controllers may act (kube::LeaderElector::CheckMayAct); not limited before the
+  // election.
+  Result<MonotonicTime> CheckMayAct() const;
 
   // For /healthz/leader-election.
   Status Health() const;

@@ -39,8 +39,8 @@ Program::Program(Setup setup)
       transport_(NewApiLink(setup_.world, setup_.api, setup_.incarnation, setup_.faulty)),
       log_(LoggerFor(setup_)) {}
 
-std::unique_ptr<kube::Client> Program::NewClient(float qps, int burst,
-                                                 std::function<Status()> before_write) {
+std::unique_ptr<kube::Client> Program::NewClient(
+    float qps, int burst, std::function<Result<MonotonicTime>()> before_write) {
   kube::ClientOptions options;
   options.user_agent = setup_.incarnation->name;
   options.qps = qps;

@@ -34,8 +34,8 @@ class Program {
   virtual async::Task<void> Run() = 0;
 
  protected:
-  std::unique_ptr<kube::Client> NewClient(float qps, int burst,
-                                          std::function<Status()> before_write = nullptr);
+  std::unique_ptr<kube::Client> NewClient(
+      float qps, int burst, std::function<Result<MonotonicTime>()> before_write = nullptr);
   // Writes nothing unless the world watches logs; then everything, to be searched for secrets.
   const log::Logger& log() const { return log_; }
   async::VirtualLoop& loop() { return setup_.incarnation->loop; }

@@ -48,8 +48,15 @@ class ElectedProgram : public Program {
   virtual async::Task<void> Lead() = 0;
 
   // As sidecar::Election and the programs have it.
-  std::function<Status()> MayAct() {
-    return [this] { return elector_ ? elector_->CheckMayAct() : Status(); };
+  Result<MonotonicTime> CheckMayAct() const {
+    if (elector_) return elector_->CheckMayAct();
+    return MonotonicTime::max();
+  }
+  std::function<Result<MonotonicTime>()> MayWrite() {
+    return [this] { return CheckMayAct(); };
+  }
+  std::function<Status()> MayCall() {
+    return [this] { return CheckMayAct().status(); };
   }
 
  private:
@@ -62,10 +69,10 @@ class Provisioner final : public ElectedProgram {
  public:
   Provisioner(Setup setup, Driver& driver)
       : ElectedProgram(std::move(setup), StrCat("external-provisioner-", kDriverName)),
-        client_(NewClient(50, 100, MayAct())),
-        event_client_(NewClient(5, 10, MayAct())),
+        client_(NewClient(50, 100, MayWrite())),
+        event_client_(NewClient(5, 10, MayWrite())),
         observed_(NewDriverLink(setup_.world, driver, setup_.incarnation, ""), {.log = log()}),
-        channel_(observed_, MayAct()) {
+        channel_(observed_, MayCall()) {
     provisioner::ProvisionController::Deps deps;
     deps.loop = &loop();
     deps.random = random_.get();
@@ -101,9 +108,9 @@ class Attacher final : public ElectedProgram {
  public:
   Attacher(Setup setup, Driver& driver)
       : ElectedProgram(std::move(setup), StrCat("external-attacher-", kDriverName)),
-        client_(NewClient(50, 100, MayAct())),
+        client_(NewClient(50, 100, MayWrite())),
         observed_(NewDriverLink(setup_.world, driver, setup_.incarnation, ""), {.log = log()}),
-        channel_(observed_, MayAct()) {
+        channel_(observed_, MayCall()) {
     attacher::AttachController::Deps deps;
     // What only a resync finds is a bug, and would be found late.
     deps.config.resync = Duration::zero();

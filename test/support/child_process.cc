@@ -2,6 +2,7 @@
 #include "test/support/child_process.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -31,6 +32,13 @@ void Redirect(const char* file, int target) {
   if (fd < 0 || ::dup2(fd, target) < 0) ::_exit(127);
 }
 
+// The same. A normal user may give names in a user namespace only.
+void SetHostName(const std::string& name) {
+  if (name.empty()) return;
+  if (::unshare(CLONE_NEWUTS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWUTS) != 0) ::_exit(127);
+  if (::sethostname(name.data(), name.size()) != 0) ::_exit(127);
+}
+
 }  // namespace
 
 Result<ChildProcess> ChildProcess::Start(ChildOptions options) {
@@ -54,6 +62,8 @@ Result<ChildProcess> ChildProcess::Start(ChildOptions options) {
   const pid_t pid = ::fork();
   if (pid < 0) return OsStatus(errno, "fork");
   if (pid == 0) {
+    // First: other credentials would forget the signal below.
+    SetHostName(options.host_name);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(127);
     // A group of its own: a terminal's Ctrl-C reaches the parent, which then ends its children.

@@ -21,6 +21,9 @@ struct ChildOptions {
   std::map<std::string, std::string> env;  // added to the parent's
   std::string stdout_file;                 // empty: inherited
   std::string stderr_file;                 // empty: inherited
+  // Not empty: the child sees this name of the machine, in a namespace of its own. Without the
+  // right to that (root, or user namespaces) it ends at once with 127.
+  std::string host_name;
 };
 
 class ChildProcess {

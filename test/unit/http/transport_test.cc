@@ -9,6 +9,7 @@
 #include "lib/http/gzip.h"
 #include "lib/http/listen.h"
 #include "lib/http/stream.h"
+#include "test/support/fault_proxy.h"
 #include "test/support/oracle.h"
 #include "test/unit/http/raw_client.h"
 #include "test/unit/http/transport_fixture.h"
@@ -337,6 +338,70 @@ TEST_P(TransportTest, CancelledWhileQueuedNeverReachesTheServer) {
   };
   EXPECT_TRUE(IsDeadlineExceeded(Run(talk(&loop_, client_.get(), &script_))));
   EXPECT_EQ(script_.calls, 1);
+}
+
+async::Task<Status> PutAfter(Client* client, MonotonicTime send_before) {
+  co_return (co_await client->Do(
+                 {.method = "PUT", .target = "/late", .body = "x", .send_before = send_before}))
+      .status();
+}
+
+TEST_P(TransportTest, RequestWhoseTimeHasPassedIsNotSent) {
+  ServeAnswers([](const ServerRequest&) { return Response{.status = 200}; });
+  Connect();
+  EXPECT_TRUE(Run(PutAfter(client_.get(), loop_.Now() + std::chrono::seconds(60))).ok());
+  EXPECT_EQ(Run(PutAfter(client_.get(), loop_.Now())).message(),
+            "http: the time to send the request has passed");
+  EXPECT_EQ(requests_.size(), 1u);
+}
+
+TEST_P(TransportTest, RequestWhoseTimePassesWhileItIsQueuedIsNotSent) {
+  Serve([this](ServerRequest, ResponseWriter* w) { return Hang(&script_, w); });
+  Connect({.max_connections = 1});
+  auto talk = [](async::RealLoop* loop, Client* client, Script* s) -> async::Task<Status> {
+    int ok = 0;
+    async::Scope scope(*loop);
+    scope.Spawn(CountOk(client, 0, &ok));
+    (void)co_await s->entered.Wait();
+    const MonotonicTime limit = loop->Now() + milliseconds(20);
+    Status late;
+    scope.Spawn([](async::Task<Status> task, Status* out) -> async::Task<void> {
+      *out = co_await std::move(task);
+    }(PutAfter(client, limit), &late));
+    (void)co_await async::SleepUntil(limit);
+    s->go_on.Set();
+    co_await scope.Join();
+    co_return late;
+  };
+  EXPECT_EQ(Run(talk(&loop_, client_.get(), &script_)).message(),
+            "http: the time to send the request has passed");
+  EXPECT_EQ(script_.calls, 1);
+}
+
+// As when a process is stopped in the middle of a handshake, and goes on much later.
+TEST_P(TransportTest, RequestWhoseTimePassesWhileItsConnectionIsMadeIsNotSent) {
+  const testing::CertificateAuthority authority;
+  const testing::KeyPair pair =
+      authority.IssueServer({.common_name = "server", .names = {"127.0.0.1"}});
+  Serve(
+      [this](ServerRequest request, ResponseWriter* writer) {
+        requests_.push_back(request);
+        return SendAnswer({.status = 200}, writer);
+      },
+      {.address = "127.0.0.1:0",
+       .tls = ServerTls{.certificate_pem = pair.certificate_pem, .key_pem = pair.key_pem}});
+  test::FaultProxy proxy(loop_, server_->port());
+  ASSERT_TRUE(proxy.Start().ok());
+  // The server's part of the handshake takes about a tenth of a second.
+  proxy.set_pause(std::chrono::microseconds(100));
+  Connect({.base_url = StrCat("https://127.0.0.1:", proxy.port()),
+           .tls = {.ca_pem = authority.certificate_pem()}});
+  const MonotonicTime limit = loop_.Now() + milliseconds(10);
+  EXPECT_EQ(Run(PutAfter(client_.get(), limit)).message(),
+            "http: the time to send the request has passed");
+  EXPECT_GE(loop_.Now(), limit);
+  EXPECT_EQ(requests_.size(), 0u);
+  EXPECT_TRUE(Get("/after").ok());
 }
 
 TEST_P(TransportTest, DeadlineThatHasPassedSendsNothing) {

@@ -68,8 +68,10 @@ class ClientTest : public ::testing::Test {
 
 TEST_F(ClientTest, WriteThatIsNotAllowedIsNotSent) {
   bool allowed = false;
-  Use({.qps = -1, .before_write = [&allowed] {
-         return allowed ? Status() : UnavailableError("not leading");
+  const MonotonicTime end = loop_.Now() + std::chrono::seconds(5);
+  Use({.qps = -1, .before_write = [&allowed, end]() -> Result<MonotonicTime> {
+         if (!allowed) return UnavailableError("not leading");
+         return end;
        }});
   EXPECT_THAT(Run(client_->Create(Volume())).status().message(), HasSubstr("not leading"));
   EXPECT_THAT(transport_.requests(), SizeIs(0));
@@ -78,7 +80,9 @@ TEST_F(ClientTest, WriteThatIsNotAllowedIsNotSent) {
   allowed = true;
   transport_.Answer(testing::ProtobufAnswer(Volume()));
   EXPECT_TRUE(Run(client_->Create(Volume())).ok());
-  EXPECT_THAT(transport_.requests(), SizeIs(2));
+  ASSERT_THAT(transport_.requests(), SizeIs(2));
+  EXPECT_EQ(transport_.requests()[0].send_before, MonotonicTime::max()) << "reads are free";
+  EXPECT_EQ(transport_.requests()[1].send_before, end);
 }
 
 TEST_F(ClientTest, GetAsksForProtobufAndDecodesIt) {

@@ -22,9 +22,8 @@ using Calls = std::vector<std::string>;
 // One replica of a sidecar.
 struct Replica {
   Replica(async::VirtualScheduler& scheduler, FakeLeaseServer* server, std::string identity,
-          bool release = false)
-      : loop(scheduler), random(NewSeededRandom(7)), client(server) {
-    LeaderElectionConfig config;
+          bool release = false, LeaderElectionConfig config = {}, uint64_t seed = 7)
+      : loop(scheduler), random(NewSeededRandom(seed)), client(server) {
     config.lock_name = "driver";
     config.lock_namespace = "ns";
     config.identity = std::move(identity);
@@ -64,6 +63,13 @@ struct Replica {
   std::vector<bool> status;
   std::vector<std::string> events;
 };
+
+// Renews several times a second.
+LeaderElectionConfig ShortTimes() {
+  return {.lease_duration = seconds(3),
+          .renew_deadline = seconds(2),
+          .retry_period = milliseconds(500)};
+}
 
 class LeaderElectionTest : public ::testing::Test {
  protected:
@@ -143,6 +149,51 @@ TEST_F(LeaderElectionTest, StandbyWaitsAWholeLeaseAfterTheLastRenewalItSaw) {
   EXPECT_EQ(b.leaders, (Calls{"a", "b"}));
 }
 
+TEST_F(LeaderElectionTest, StandbyLeadsAfterLeaseAndRetryPeriodAtTheLatest) {
+  for (const LeaderElectionConfig& config : {LeaderElectionConfig(), ShortTimes()}) {
+    for (uint64_t seed = 1; seed <= 100; ++seed) {
+      server_.leases.clear();
+      auto a = std::make_unique<Replica>(scheduler_, &server_, "a", false, config);
+      scheduler_.Settle();
+      Replica b(scheduler_, &server_, "b", false, config, seed);
+      scheduler_.Advance(seconds(60) + config.retry_period * seed / 100);
+      a.reset();
+      scheduler_.Advance(config.lease_duration - config.retry_period - milliseconds(1));
+      EXPECT_FALSE(b.leading) << seed;
+      scheduler_.Advance(2 * config.retry_period + milliseconds(1));
+      EXPECT_TRUE(b.leading) << seed;
+    }
+  }
+}
+
+TEST_F(LeaderElectionTest, RenewalWithinTheSecondOfTheOneBeforeCounts) {
+  for (int phase = 0; phase < 20; ++phase) {
+    server_.leases.clear();
+    auto a = std::make_unique<Replica>(scheduler_, &server_, "a", false, ShortTimes());
+    scheduler_.Settle();
+    Replica b(scheduler_, &server_, "b", false, ShortTimes());
+    scheduler_.Advance(seconds(10) + phase * milliseconds(50));
+    const auto renewed = seconds(Spec().renewtime().seconds()) +
+                         std::chrono::nanoseconds(Spec().renewtime().nanos());
+    a.reset();
+    while (!b.leading) scheduler_.Advance(milliseconds(10));
+    EXPECT_GE(scheduler_.WallNow().time_since_epoch() - renewed, seconds(3)) << phase;
+  }
+}
+
+// An upstream candidate does not see that the lease was renewed again within a second.
+TEST_F(LeaderElectionTest, MayActOnlyAsLongAsACandidateThatComparesSecondsWaits) {
+  Replica a(scheduler_, &server_, "a", false, ShortTimes());
+  scheduler_.Advance(seconds(10));
+  while (Spec().renewtime().nanos() < 500000000) scheduler_.Advance(milliseconds(10));
+  // Half a second ago it was renewed in the same second.
+  a.loop.Suspend();
+  scheduler_.Advance(milliseconds(2400));
+  EXPECT_TRUE(a.elector->CheckMayAct().ok());
+  scheduler_.Advance(milliseconds(200));
+  EXPECT_FALSE(a.elector->CheckMayAct().ok());
+}
+
 TEST_F(LeaderElectionTest, RestartedHolderReacquiresAtOnceAndKeepsItsAcquireTime) {
   auto a = std::make_unique<Replica>(scheduler_, &server_, "a");
   scheduler_.Settle();
@@ -191,14 +242,14 @@ TEST_F(LeaderElectionTest, ConflictingWriteSendsTheHolderThroughTheSlowPath) {
   EXPECT_EQ(server_.leases["driver"].metadata().annotations(0).key(), "other");
 }
 
-TEST_F(LeaderElectionTest, TakenOverLeaderStopsWithoutWritingOverTheNewHolder) {
+TEST_F(LeaderElectionTest, TakenOverLeaderStopsAtOnceWithoutWritingOverTheNewHolder) {
   Replica a(scheduler_, &server_, "a");
   scheduler_.Settle();
   auto& lease = server_.leases["driver"];
   lease.mutable_spec()->set_holderidentity("b");
   lease.mutable_spec()->mutable_renewtime()->set_seconds(1);
   lease.mutable_metadata()->set_resourceversion("999");
-  scheduler_.Advance(seconds(20));
+  scheduler_.Advance(seconds(5));
   EXPECT_EQ(a.stopped, 1);
   EXPECT_EQ(Spec().holderidentity(), "b");
 }

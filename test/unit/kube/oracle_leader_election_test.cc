@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -167,11 +168,13 @@ TEST_F(ElectionOracle, HolderThatWasSeenLongAgo) {
   Start();
   scheduler_.Advance(seconds(59));
   EXPECT_FALSE(leading_);
+  // Attempts that only read come before the one that is told here.
   client_.calls.clear();
   scheduler_.Advance(seconds(12));
   EXPECT_TRUE(leading_);
-  const Calls calls(client_.calls.begin(), client_.calls.begin() + 2);
-  EXPECT_THAT(calls, ElementsAre("GET lease", "PUT lease"));
+  const auto put = std::find(client_.calls.begin(), client_.calls.end(), "PUT lease");
+  ASSERT_GT(put - client_.calls.begin(), 0);
+  EXPECT_THAT(Calls(put - 1, put + 1), ElementsAre("GET lease", "PUT lease"));
   EXPECT_EQ(Transitions(), 1);
 }
 
