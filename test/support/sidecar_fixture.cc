@@ -97,9 +97,8 @@ std::vector<std::string> SidecarFixture::AsFirstProcess() {
   return wrapper;
 }
 
-pid_t SidecarFixture::Inner() const {
-  const std::string text =
-      Read(StrCat("/proc/", program_->pid(), "/task/", program_->pid(), "/children"));
+pid_t SidecarFixture::InnerOf(pid_t wrapper) {
+  const std::string text = Read(StrCat("/proc/", wrapper, "/task/", wrapper, "/children"));
   return static_cast<pid_t>(std::strtol(text.c_str(), nullptr, 10));
 }
 
@@ -118,10 +117,13 @@ std::string SidecarFixture::Read(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::vector<int> SidecarFixture::Ports() const {
-  const std::string proc = StrCat("/proc/", program_->pid());
+std::vector<int> SidecarFixture::PortsOf(pid_t pid) {
+  const std::string proc = StrCat("/proc/", pid);
   std::set<std::string> inodes;
   std::error_code error;
+  // Until it has become the program, a child has the sockets of this process.
+  if (fs::read_symlink(proc + "/exe", error) == fs::read_symlink("/proc/self/exe", error))
+    return {};
   for (const auto& entry : fs::directory_iterator(proc + "/fd", error)) {
     const std::string target = fs::read_symlink(entry.path(), error).string();
     if (target.starts_with("socket:[")) inodes.insert(target.substr(8, target.size() - 9));
