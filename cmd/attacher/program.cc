@@ -12,6 +12,7 @@
 #include "lib/metrics/process_collector.h"
 #include "lib/serve/endpoints.h"
 #include "lib/sidecar/driver.h"
+#include "lib/sidecar/graceful.h"
 
 namespace csinative::attacher {
 namespace {
@@ -30,12 +31,17 @@ async::Task<int> Program::Run() {
   if (!asked) co_return 1;
   if (!PrepareElection()) co_return 1;
   BuildController();
-  if (election_) {
-    co_await election_->Run([this] { return Lead(); });
-    co_return 1;
+  if (gates_.Enabled(cli::gate::kReleaseLeaderElectionOnExit)) {
+    co_await sidecar::RunUntilSignal(&process_, Work());
+  } else {
+    co_await Work();
   }
-  co_await Lead();
-  co_return 0;
+  co_return election_ ? 1 : 0;
+}
+
+async::Task<void> Program::Work() {
+  if (!election_) return Lead();
+  return election_->Run([this] { return Lead(); });
 }
 
 bool Program::Fail(const Status& status, std::string text) {

@@ -40,6 +40,8 @@ class Program {
   bool PrepareElection();
   void BuildController();
   Result<MonotonicTime> CheckMayAct() const;
+  // Leads, if that has to be won first.
+  async::Task<void> Work();
   async::Task<void> Lead();
 
   // One error record, exit 1.

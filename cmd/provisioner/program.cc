@@ -15,6 +15,7 @@
 #include "lib/serve/pprof.h"
 #include "lib/sidecar/debug_report.h"
 #include "lib/sidecar/driver.h"
+#include "lib/sidecar/graceful.h"
 
 namespace csinative::provisioner {
 async::Task<int> Program::Run() {
@@ -26,12 +27,17 @@ async::Task<int> Program::Run() {
   if (!asked) co_return 255;
   if (!PrepareElection() || !Serve()) co_return 255;
   BuildController();
-  if (election_) {
-    co_await election_->Run([this] { return Lead(); });
-    co_return 1;
+  if (gates_.Enabled(cli::gate::kReleaseLeaderElectionOnExit)) {
+    co_await sidecar::RunUntilSignal(&process_, Work());
+  } else {
+    co_await Work();
   }
-  co_await Lead();
-  co_return 0;
+  co_return election_ ? 1 : 0;
+}
+
+async::Task<void> Program::Work() {
+  if (!election_) return Lead();
+  return election_->Run([this] { return Lead(); });
 }
 
 async::Task<bool> Program::ConnectToApi() {

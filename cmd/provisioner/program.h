@@ -40,6 +40,8 @@ class Program {
   bool Serve();
   void BuildController();
   Result<MonotonicTime> CheckMayAct() const;
+  // Leads, if that has to be won first.
+  async::Task<void> Work();
   async::Task<void> Lead();
 
   sidecar::RealProcess& process_;

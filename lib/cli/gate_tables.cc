@@ -71,6 +71,9 @@ constexpr Gate kProvisioner[] = {
     {gate::kTopology, true, Stage::kGa},
     {gate::kCrossNamespaceVolumeDataSource, false, Stage::kAlpha},
     {gate::kVolumeAttributesClass, true, Stage::kGa},
+    // Differs: gone since external-provisioner v6.2.0, where it ends the program; published
+    // manifests still name it. Always on, as its last version was.
+    {"HonorPVReclaimPolicy", true, Stage::kGa, kLocked},
 };
 
 constexpr Gate kResizer[] = {

@@ -94,6 +94,18 @@ std::optional<int64_t> SecondsOf(std::string_view target) {
   return std::nullopt;
 }
 
+// A profile that only Go's runtime has, or that nobody has.
+http::Response Missing(std::string_view name) {
+  for (const std::string_view known :
+       {"allocs", "block", "goroutine", "heap", "mutex", "threadcreate", "trace"}) {
+    if (name == known) {
+      return Failure(501, StrCat("there is no profile \"", name,
+                                 "\" here: this is not a Go program. Use profile."));
+    }
+  }
+  return Failure(404, "Unknown profile");
+}
+
 async::Task<void> Reply(http::Response response, http::ResponseWriter* writer) {
   (void)co_await writer->Send(std::move(response));
 }
@@ -123,19 +135,16 @@ Status HandlePprof(Mux& mux) {
       mux.Handle(std::string(kRoot), [](http::ServerRequest request, http::ResponseWriter* w) {
         const std::string_view path =
             std::string_view(request.target).substr(0, request.target.find('?'));
-        return Reply(path == kRoot ? Index() : Failure(404, "Unknown profile"), w);
+        return Reply(path == kRoot ? Index() : Missing(path.substr(kRoot.size())), w);
       }));
   CSI_RETURN_IF_ERROR(mux.Handle(
       "/debug/pprof/cmdline",
       [](http::ServerRequest, http::ResponseWriter* w) { return Reply(Text(CommandLine()), w); }));
   CSI_RETURN_IF_ERROR(mux.Handle("/debug/pprof/profile", Profile));
-  CSI_RETURN_IF_ERROR(
-      mux.Handle("/debug/pprof/symbol", [](http::ServerRequest request, http::ResponseWriter* w) {
-        return Reply(Text(Symbols(request)), w);
-      }));
-  return mux.Handle("/debug/pprof/trace", [](http::ServerRequest, http::ResponseWriter* w) {
-    return Reply(Failure(404, "no execution trace: this is not a Go program"), w);
-  });
+  return mux.Handle("/debug/pprof/symbol",
+                    [](http::ServerRequest request, http::ResponseWriter* w) {
+                      return Reply(Text(Symbols(request)), w);
+                    });
 }
 
 }  // namespace csinative::serve

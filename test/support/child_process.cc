@@ -140,6 +140,11 @@ std::vector<int> ListeningPorts(pid_t pid) {
   const std::string proc = "/proc/" + std::to_string(pid);
   std::set<std::string> inodes;
   std::error_code error;
+  // Until it has become the program, a child has the sockets of this process.
+  if (std::filesystem::read_symlink(proc + "/exe", error) ==
+      std::filesystem::read_symlink("/proc/self/exe", error)) {
+    return {};
+  }
   for (const auto& entry : std::filesystem::directory_iterator(proc + "/fd", error)) {
     const std::string target = std::filesystem::read_symlink(entry.path(), error).string();
     if (target.starts_with("socket:[")) inodes.insert(target.substr(8, target.size() - 9));

@@ -96,9 +96,8 @@ std::vector<std::string> SidecarFixture::AsFirstProcess() {
   return wrapper;
 }
 
-pid_t SidecarFixture::Inner() const {
-  const std::string text =
-      Read(StrCat("/proc/", program_->pid(), "/task/", program_->pid(), "/children"));
+pid_t SidecarFixture::InnerOf(pid_t wrapper) {
+  const std::string text = Read(StrCat("/proc/", wrapper, "/task/", wrapper, "/children"));
   return static_cast<pid_t>(std::strtol(text.c_str(), nullptr, 10));
 }
 
@@ -116,8 +115,6 @@ std::string SidecarFixture::Read(const std::string& path) {
   std::ifstream in(path);
   return {std::istreambuf_iterator<char>(in), {}};
 }
-
-std::vector<int> SidecarFixture::Ports() const { return ListeningPorts(program_->pid()); }
 
 int SidecarFixture::HttpPort() const {
   const std::vector<int> ports = Ports();

@@ -37,8 +37,9 @@ class SidecarFixture : public ::testing::Test {
   void StartProgram(std::vector<std::string> arguments, std::vector<std::string> wrapper = {});
   // In front of the program: it becomes PID 1 of a namespace; its exit code is passed on.
   static std::vector<std::string> AsFirstProcess();
-  // The program that a wrapper started, 0 while there is none.
-  pid_t Inner() const;
+  // The program that the wrapper started, 0 while there is none.
+  pid_t Inner() const { return InnerOf(program_->pid()); }
+  static pid_t InnerOf(pid_t wrapper);
 
   // Runs the loop until `done`; false after the limit.
   bool Until(std::function<bool()> done, Duration limit = std::chrono::seconds(20));
@@ -57,7 +58,7 @@ class SidecarFixture : public ::testing::Test {
   std::string driver_socket() const { return dir_.path() + "/csi.sock"; }
 
   // TCP ports on which the program listens, in ascending order.
-  std::vector<int> Ports() const;
+  std::vector<int> Ports() const { return ListeningPorts(program_->pid()); }
   // The only one; 0 while there is none.
   int HttpPort() const;
   // Sends the text to the port (0: HttpPort()) and reads until the peer closes; at most 10 s.

@@ -183,7 +183,8 @@ int VolumeManagerFixture::Request(const std::string& method, const std::string& 
   return writer.status;
 }
 
-std::string VolumeManagerFixture::MakeVolume(const std::string& name, bool block) {
+std::string VolumeManagerFixture::MakeVolume(const std::string& name, bool block,
+                                             const std::string& more) {
   const std::string handle = async::RunTask(loop_, CreateVolume(&loop_, socket(), name, block));
   EXPECT_NE(handle, "");
   const std::string mode = block ? "Block" : "Filesystem";
@@ -201,7 +202,8 @@ std::string VolumeManagerFixture::MakeVolume(const std::string& name, bool block
              R"("},"spec":{"capacity":{"storage":"1Mi"},"accessModes":["ReadWriteOnce"],)",
              R"("volumeMode":")", mode, R"(","claimRef":{"namespace":"default","name":")", name,
              R"(","uid":")", std::string(claim["metadata"]["uid"].GetString()),
-             R"("},"csi":{"driver":")", kDriver, R"(","volumeHandle":")", handle, R"("}}})"));
+             R"("},"csi":{"driver":")", kDriver, R"(","volumeHandle":")", handle, "\"", more,
+             "}}}"));
   return handle;
 }
 

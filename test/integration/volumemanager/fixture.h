@@ -43,8 +43,9 @@ class VolumeManagerFixture : public ::testing::Test {
   void KillManager();
   std::vector<std::string> UsualArguments() const;
 
-  // A volume of the driver, its object and a claim that is bound to it. Returns the handle.
-  std::string MakeVolume(const std::string& name, bool block = false);
+  // A volume of the driver, its object and a claim that is bound to it. Returns the handle. `more`
+  // are further fields of the object's CSI source, each with a comma before it.
+  std::string MakeVolume(const std::string& name, bool block = false, const std::string& more = "");
   // Bound to the node and running. Returns the UID.
   std::string StartPod(const std::string& name, const std::string& claim, bool block = false);
   // The agent says that its containers have terminated, and the object goes.

@@ -44,9 +44,9 @@ class AutoMaxProcsTest : public ::testing::Test {
   const std::shared_ptr<log::CollectingOutput> output_ = std::make_shared<log::CollectingOutput>();
 };
 
-// common/20.10/14
 TEST_F(AutoMaxProcsTest, SecondEnableDoesNothingAndDisableUndoes) {
   const oracle::Row row("registrar/12.5/14");
+  const oracle::Row common("common/20.10/14");
   Write("/proc/self/cgroup", "0::/\n");
   Write("/sys/fs/cgroup/cpu.max", "250000 100000\n");
   AutoMaxProcs procs = Make();
@@ -59,10 +59,10 @@ TEST_F(AutoMaxProcsTest, SecondEnableDoesNothingAndDisableUndoes) {
   EXPECT_THAT(output_->Records(), Each(HasSubstr("] maxprocs: ")));
 }
 
-// common/20.10/12 and 13
 TEST_F(AutoMaxProcsTest, TakesBooleansOnly) {
   const oracle::Row row("registrar/12.5/12");
   const oracle::Row row2("registrar/12.5/13");
+  const oracle::Row common("common/20.10/12");
   AutoMaxProcs procs = Make();
   for (const char* text : {"true", "false", "", "1", "F"}) EXPECT_TRUE(procs.Set(text).ok());
   EXPECT_EQ(procs.Set("error").message(), R"(strconv.ParseBool: parsing "error": invalid syntax)");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lib/log/output.h"
+#include "test/support/oracle_rows.h"
 
 namespace csinative::cli {
 namespace {
@@ -34,8 +35,8 @@ GateMap Parsed(std::string_view text) {
   return map;
 }
 
-// common/20.2/1 to 6
 TEST(GateMapTest, EntriesMergeSorted) {
+  const oracle::Rows rows("common/20.2/1 common/20.2/2 common/20.2/3 common/20.2/6");
   EXPECT_EQ(FormatGates(Parsed("")), "");
   EXPECT_EQ(FormatGates(Parsed("two=false,one=true")), "one=true,two=false");
   EXPECT_EQ(FormatGates(Parsed("one=true, two=false")), "one=true,two=false");
@@ -44,14 +45,15 @@ TEST(GateMapTest, EntriesMergeSorted) {
   GateMap map = Parsed("one=true");
   EXPECT_TRUE(MergeGates("two=false", map).ok());
   EXPECT_EQ(FormatGates(map), "one=true,two=false");
+  EXPECT_TRUE(Parsed("").empty());
 }
 
 TEST(GateMapTest, MalformedEntriesAreRefused) {
+  const oracle::Rows rows("common/20.2/4 common/20.2/5 common/20.2/13");
   GateMap map;
   EXPECT_EQ(MergeGates("one", map).message(), "malformed pair, expect string=bool");
   EXPECT_EQ(MergeGates("one=foo", map).message(),
             R"(invalid value of one: foo, err: strconv.ParseBool: parsing "foo": invalid syntax)");
-  // common/20.2/13
   EXPECT_EQ(
       MergeGates("AllAlpha=banana", map).message(),
       R"(invalid value of AllAlpha: banana, err: strconv.ParseBool: parsing "banana": invalid syntax)");
@@ -61,6 +63,7 @@ TEST(GateMapTest, MalformedEntriesAreRefused) {
 
 struct ApplyRow {
   const char* name;
+  const char* rows = "";  // of the oracle
   const char* input;
   bool a = false;
   bool b = false;
@@ -74,6 +77,7 @@ class FeatureGatesApplyTest : public ::testing::TestWithParam<ApplyRow> {};
 
 TEST_P(FeatureGatesApplyTest, Matches) {
   const ApplyRow& row = GetParam();
+  const oracle::Rows rows(row.rows);
   FeatureGates gates(kGates);
   const auto error = gates.Apply(Parsed(row.input), log::Logger());
   EXPECT_EQ(error ? error->text : "", row.error);
@@ -84,27 +88,47 @@ TEST_P(FeatureGatesApplyTest, Matches) {
 
 constexpr ApplyRow kRows[] = {
 
-    {.name = "row_7_none", .input = ""},
-    {.name = "row_8_deprecated", .input = "D=true", .d = true},
+    {.name = "row_7_none", .rows = "common/20.2/7", .input = ""},
+    {.name = "row_8_deprecated", .rows = "common/20.2/8", .input = "D=true", .d = true},
     {.name = "row_9_locked",
+     .rows = "common/20.2/9",
      .input = "L=true",
      .error = "cannot set feature gate L to true, feature is locked to false"},
     {.name = "row_10_unknown",
+     .rows = "common/20.2/10",
      .input = "fooBarBaz=true",
      .error = "unrecognized feature gate: fooBarBaz"},
-    {.name = "row_11_all_alpha", .input = "AllAlpha=true", .a = true},
-    {.name = "row_12_no_alpha", .input = "AllAlpha=false"},
-    {.name = "row_14_explicit_wins", .input = "AllAlpha=false,A=true", .a = true},
-    {.name = "row_14_in_any_order", .input = "A=true,AllAlpha=false", .a = true},
-    {.name = "row_15_explicit_wins", .input = "AllAlpha=true,A=false"},
-    {.name = "row_15_in_any_order", .input = "A=false,AllAlpha=true"},
-    {.name = "row_16_beta_is_not_alpha", .input = "B=true,AllAlpha=false", .b = true},
-    {.name = "row_17_all_beta", .input = "AllBeta=true", .b = true},
-    {.name = "row_18_explicit_wins", .input = "AllBeta=false,B=true", .b = true},
-    {.name = "row_18_in_any_order", .input = "B=true,AllBeta=false", .b = true},
-    {.name = "row_19_explicit_wins", .input = "AllBeta=true,B=false"},
-    {.name = "row_19_in_any_order", .input = "B=false,AllBeta=true"},
-    {.name = "row_20_alpha_is_not_beta", .input = "A=true,AllBeta=false", .a = true},
+    {.name = "row_11_all_alpha", .rows = "common/20.2/11", .input = "AllAlpha=true", .a = true},
+    {.name = "row_12_no_alpha", .rows = "common/20.2/12", .input = "AllAlpha=false"},
+    {.name = "row_14_explicit_wins",
+     .rows = "common/20.2/14",
+     .input = "AllAlpha=false,A=true",
+     .a = true},
+    {.name = "row_14_in_any_order",
+     .rows = "common/20.2/14",
+     .input = "A=true,AllAlpha=false",
+     .a = true},
+    {.name = "row_15_explicit_wins", .rows = "common/20.2/15", .input = "AllAlpha=true,A=false"},
+    {.name = "row_15_in_any_order", .rows = "common/20.2/15", .input = "A=false,AllAlpha=true"},
+    {.name = "row_16_beta_is_not_alpha",
+     .rows = "common/20.2/16",
+     .input = "B=true,AllAlpha=false",
+     .b = true},
+    {.name = "row_17_all_beta", .rows = "common/20.2/17", .input = "AllBeta=true", .b = true},
+    {.name = "row_18_explicit_wins",
+     .rows = "common/20.2/18",
+     .input = "AllBeta=false,B=true",
+     .b = true},
+    {.name = "row_18_in_any_order",
+     .rows = "common/20.2/18",
+     .input = "B=true,AllBeta=false",
+     .b = true},
+    {.name = "row_19_explicit_wins", .rows = "common/20.2/19", .input = "AllBeta=true,B=false"},
+    {.name = "row_19_in_any_order", .rows = "common/20.2/19", .input = "B=false,AllBeta=true"},
+    {.name = "row_20_alpha_is_not_beta",
+     .rows = "common/20.2/20",
+     .input = "A=true,AllBeta=false",
+     .a = true},
     {.name = "pre_alpha",
      .input = "P=true",
      .error = "cannot set feature gate P to true, feature is PreAlpha at emulated version 1.36"},
@@ -121,13 +145,14 @@ constexpr ApplyRow kRows[] = {
 INSTANTIATE_TEST_SUITE_P(Common20_2, FeatureGatesApplyTest, ::testing::ValuesIn(kRows),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// common/20.2/21
 TEST(FeatureGatesTest, LaterApplicationOverridesAndKeepsTheRest) {
+  const oracle::Row row("common/20.2/21");
   FeatureGates gates(kGates);
   ASSERT_FALSE(gates.Apply(Parsed("A=true,B=true"), log::Logger()));
   ASSERT_FALSE(gates.Apply(Parsed("A=false"), log::Logger()));
   EXPECT_FALSE(gates.Enabled("A"));
   EXPECT_TRUE(gates.Enabled("B"));
+  EXPECT_FALSE(gates.Enabled("D"));
 }
 
 TEST(FeatureGatesTest, SeveralErrorsHaveCauses) {
@@ -216,9 +241,9 @@ TEST(GateTablesTest, EachProgramHasItsOwnAndTheInertGates) {
        {"Topology", "VolumeAttributesClass", "ContextualLogging"}},
       {"provisioner",
        ProvisionerGates(),
-       {"Topology", "VolumeAttributesClass", "APIServerTracing"},
+       {"Topology", "VolumeAttributesClass", "APIServerTracing", "HonorPVReclaimPolicy"},
        {"ReleaseLeaderElectionOnExit", "CrossNamespaceVolumeDataSource", "AllAlpha"},
-       {"MutableCSINodeAllocatableCount", "HonorPVReclaimPolicy", "LoggingAlphaOptions"}},
+       {"MutableCSINodeAllocatableCount", "LoggingAlphaOptions"}},
       {"resizer",
        ResizerGates(),
        {"VolumeAttributesClass", "RecoverVolumeExpansionFailure"},
@@ -249,6 +274,18 @@ TEST(GateTablesTest, LockedGatesTakeTheirDefaultOnly) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->text,
             "cannot set feature gate SeparateCacheWatchRPC to true, feature is locked to false");
+}
+
+// Manifests written for older versions name it.
+TEST(GateTablesTest, GateOfOlderProvisionersIsAcceptedWithAWarning) {
+  const auto output = std::make_shared<log::CollectingOutput>();
+  FeatureGates gates = ProvisionerGates();
+  EXPECT_FALSE(gates.Apply(Parsed("HonorPVReclaimPolicy=true"), log::NewLogger(output)));
+  EXPECT_THAT(output->Records(),
+              ElementsAre(EndsWith("\"Warning: setting GA feature gate. It will be removed in a "
+                                   "future release.\" featureGate=\"HonorPVReclaimPolicy\" "
+                                   "value=true")));
+  EXPECT_TRUE(gates.Apply(Parsed("HonorPVReclaimPolicy=false"), log::Logger()));
 }
 
 TEST(GateTablesTest, HelpListsAlphaAndBeta) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "lib/base/strings.h"
+#include "test/support/oracle_rows.h"
 #include "test/unit/cli/cli_fixture.h"
 
 namespace csinative::cli {
@@ -35,6 +36,7 @@ struct ErrorRow {
   Grammar grammar;
   const char* arguments;  // separated by |
   const char* error;
+  const char* rows = "";  // of the oracle
 };
 
 std::vector<std::string> Arguments(const char* text) {
@@ -49,6 +51,7 @@ void PrintTo(const ErrorRow& row, std::ostream* out) { *out << row.name; }
 class FlagErrorTest : public ::testing::TestWithParam<ErrorRow> {};
 
 TEST_P(FlagErrorTest, ExitsWithTwoAndTheText) {
+  const oracle::Rows rows(GetParam().rows);
   TestProgram program(GetParam().grammar);
   const ParseResult result = program.Parse(Arguments(GetParam().arguments));
   EXPECT_EQ(result.outcome, Outcome::kError);
@@ -64,14 +67,17 @@ TEST_P(FlagErrorTest, ExitsWithTwoAndTheText) {
 
 constexpr ErrorRow kErrorRows[] = {
 
-    {"C2", kG, "-undefined", "flag provided but not defined: -undefined"},
-    {"C2_two_dashes_and_value", kG, "--undefined=x", "flag provided but not defined: -undefined"},
+    {"C2", kG, "-undefined", "flag provided but not defined: -undefined", "common/20.1/2"},
+    {"C2_two_dashes_and_value", kG, "--undefined=x", "flag provided but not defined: -undefined",
+     "common/20.1/2"},
     {"C2p", kP, "--undefined=x", "unknown flag: --undefined"},
-    {"C6", kP, "-csi-address=/x", "unknown shorthand flag: 'c' in -csi-address=/x"},
+    {"C6", kP, "-csi-address=/x", "unknown shorthand flag: 'c' in -csi-address=/x",
+     "common/20.1/6"},
     {"C6_timeout", kP, "-timeout=10s", "unknown shorthand flag: 't' in -timeout=10s"},
-    {"C7_go", kG, "-v5", "flag provided but not defined: -v5"},
+    {"C7_go", kG, "-v5", "flag provided but not defined: -v5", "common/20.1/7"},
     {"C9", kG, "--v=-1",
-     R"(invalid value "-1" for flag -v: strconv.ParseUint: parsing "-1": invalid syntax)"},
+     R"(invalid value "-1" for flag -v: strconv.ParseUint: parsing "-1": invalid syntax)",
+     "common/20.1/9"},
     {"C9_pflag", kP, "--v=-1",
      R"(invalid argument "-1" for "-v, --v" flag: strconv.ParseUint: parsing "-1": invalid syntax)"},
     {"C9_version_as_cluster", kP, "-version",
@@ -82,45 +88,69 @@ constexpr ErrorRow kErrorRows[] = {
     {"C9_bare_v_go", kG, "-v", "flag needs an argument: -v"},
     {"C9_empty_shorthand_value", kP, "-v=",
      R"(invalid argument "=" for "-v, --v" flag: strconv.ParseUint: parsing "=": invalid syntax)"},
-    {"C11", kG, "--timeout=5", R"(invalid value "5" for flag -timeout: parse error)"},
+    {"C11", kG, "--timeout=5", R"(invalid value "5" for flag -timeout: parse error)",
+     "common/20.1/11"},
     {"C12", kP, "--timeout=5",
-     R"(invalid argument "5" for "--timeout" flag: time: missing unit in duration "5")"},
+     R"(invalid argument "5" for "--timeout" flag: time: missing unit in duration "5")",
+     "common/20.1/12"},
     {"C12_unknown_unit", kP, "--timeout=1d",
      R"(invalid argument "1d" for "--timeout" flag: time: unknown unit "d" in duration "1d")"},
     {"C12_invalid", kP, "--timeout|q",
      R"(invalid argument "q" for "--timeout" flag: time: invalid duration "q")"},
     {"C13", kP, "--leader-election-lease-duration=5",
-     R"(invalid argument "5" for "--leader-election-lease-duration" flag: parse error)"},
-    {"C16_three_dashes", kG, "---x", "bad flag syntax: ---x"},
-    {"C16_equals", kG, "-=x", "bad flag syntax: -=x"},
-    {"C16_two_dashes_equals", kG, "--=x", "bad flag syntax: --=x"},
-    {"C16p_three_dashes", kP, "---x", "bad flag syntax: ---x"},
-    {"C16p_two_dashes_equals", kP, "--=x", "bad flag syntax: --=x"},
-    {"C16p_equals", kP, "-=x", "unknown shorthand flag: '=' in -=x"},
-    {"C16p_h", kP, "--h", "unknown flag: --h"},
-    {"C17", kG,
-     "--leader-election=", R"(invalid boolean value "" for -leader-election: parse error)"},
-    {"C17_imported", kP,
-     "--leader-election=", R"(invalid argument "" for "--leader-election" flag: parse error)"},
+     R"(invalid argument "5" for "--leader-election-lease-duration" flag: parse error)",
+     "common/20.1/13"},
+    {"C16_three_dashes", kG, "---x", "bad flag syntax: ---x", "common/20.1/16"},
+    {"C16_equals", kG, "-=x", "bad flag syntax: -=x", "common/20.1/16"},
+    {"C16_two_dashes_equals", kG, "--=x", "bad flag syntax: --=x", "common/20.1/16"},
+    {"C16p_three_dashes", kP, "---x", "bad flag syntax: ---x", "common/20.1/17"},
+    {"C16p_two_dashes_equals", kP, "--=x", "bad flag syntax: --=x", "common/20.1/17"},
+    {"C16p_equals", kP, "-=x", "unknown shorthand flag: '=' in -=x", "common/20.1/17"},
+    {"C16p_h", kP, "--h", "unknown flag: --h", "common/20.1/17"},
+    {"C17", kG, "--leader-election=",
+     R"(invalid boolean value "" for -leader-election: parse error)", "common/20.1/18"},
+    {"C17_imported", kP, "--leader-election=",
+     R"(invalid argument "" for "--leader-election" flag: parse error)", "common/20.1/18"},
     {"C17_native", kP, "--strict-topology=q",
      R"(invalid argument "q" for "--strict-topology" flag: strconv.ParseBool: parsing "q": invalid syntax)"},
-    {"C18_logtostderr", kG, "--logtostderr", "flag provided but not defined: -logtostderr"},
+    {"C18_logtostderr", kG, "--logtostderr", "flag provided but not defined: -logtostderr",
+     "common/20.1/19"},
     {"C18_stderrthreshold", kG, "--stderrthreshold=INFO",
-     "flag provided but not defined: -stderrthreshold"},
-    {"C18_log_dir", kP, "--log_dir=/x", "unknown flag: --log_dir"},
-    {"C18_skip_headers", kP, "--skip_headers", "unknown flag: --skip_headers"},
+     "flag provided but not defined: -stderrthreshold", "common/20.1/19"},
+    {"C18_log_dir", kP, "--log_dir=/x", "unknown flag: --log_dir", "common/20.1/19"},
+    {"C18_log_dir_go", kG, "--log_dir=/x", "flag provided but not defined: -log_dir",
+     "common/20.1/19"},
+    {"C18_skip_headers_go", kG, "--skip_headers", "flag provided but not defined: -skip_headers",
+     "common/20.1/19"},
+    {"C18_logtostderr_pflag", kP, "--logtostderr", "unknown flag: --logtostderr", "common/20.1/19"},
+    {"C18_stderrthreshold_pflag", kP, "--stderrthreshold=INFO", "unknown flag: --stderrthreshold",
+     "common/20.1/19"},
+    {"C18_skip_headers", kP, "--skip_headers", "unknown flag: --skip_headers", "common/20.1/19"},
     {"C24b", kG, "--log-text-info-buffer-size=1K",
-     R"(invalid value "1K" for flag -log-text-info-buffer-size: unable to parse quantity's suffix)"},
+     R"(invalid value "1K" for flag -log-text-info-buffer-size: unable to parse quantity's suffix)",
+     "common/20.1/26"},
+    {"C24b_pflag", kP, "--log-text-info-buffer-size=1K",
+     R"(invalid argument "1K" for "--log-text-info-buffer-size" flag: unable to parse quantity's suffix)",
+     "common/20.1/26"},
     {"C24b_empty", kG, "--log-json-info-buffer-size=",
      R"(invalid value "" for flag -log-json-info-buffer-size: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$')"},
     {"C24b_spaces", kP, "--log-json-info-buffer-size=1 k",
      R"(invalid argument "1 k" for "--log-json-info-buffer-size" flag: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$')"},
     {"C25", kG, "--leader-election-labels=a",
-     R"(invalid value "a" for flag -leader-election-labels: malformed item in list of labels: a)"},
+     R"(invalid value "a" for flag -leader-election-labels: malformed item in list of labels: a)",
+     "common/20.1/27"},
     {"C25_two_colons", kG, "--leader-election-labels=x:y,a:b:c",
-     R"(invalid value "x:y,a:b:c" for flag -leader-election-labels: malformed item in list of labels: a:b:c)"},
+     R"(invalid value "x:y,a:b:c" for flag -leader-election-labels: malformed item in list of labels: a:b:c)",
+     "common/20.1/27"},
+    {"C25_two_colons_alone", kG, "--leader-election-labels=a:b:c",
+     R"(invalid value "a:b:c" for flag -leader-election-labels: malformed item in list of labels: a:b:c)",
+     "common/20.1/27"},
+    {"C25_empty_go", kG, "--leader-election-labels=",
+     R"(invalid value "" for flag -leader-election-labels: malformed item in list of labels: )",
+     "common/20.1/27"},
     {"C25_empty", kP, "--leader-election-labels=",
-     R"(invalid argument "" for "--leader-election-labels" flag: malformed item in list of labels: )"},
+     R"(invalid argument "" for "--leader-election-labels" flag: malformed item in list of labels: )",
+     "common/20.1/27"},
     {"missing_value_go", kG, "--timeout", "flag needs an argument: -timeout"},
     {"missing_value_pflag", kP, "--timeout", "flag needs an argument: --timeout"},
     {"bad_uint_go", kG, "--worker-threads=-1",
@@ -140,9 +170,11 @@ constexpr ErrorRow kErrorRows[] = {
     {"bad_float_imported", kP, "--kube-api-qps=1e400",
      R"(invalid argument "1e400" for "--kube-api-qps" flag: value out of range)"},
     {"X2_automaxprocs_go", kG, "--automaxprocs=error",
-     R"(invalid boolean value "error" for -automaxprocs: strconv.ParseBool: parsing "error": invalid syntax)"},
+     R"(invalid boolean value "error" for -automaxprocs: strconv.ParseBool: parsing "error": invalid syntax)",
+     "common/20.10/13"},
     {"X2_automaxprocs_pflag", kP, "--automaxprocs=error",
-     R"(invalid argument "error" for "--automaxprocs" flag: strconv.ParseBool: parsing "error": invalid syntax)"},
+     R"(invalid argument "error" for "--automaxprocs" flag: strconv.ParseBool: parsing "error": invalid syntax)",
+     "common/20.10/13"},
     {"gates_go", kG, "--feature-gates=one",
      R"(invalid value "one" for flag -feature-gates: malformed pair, expect string=bool)"},
     {"gates_pflag", kP, "--feature-gates|one=foo",
@@ -163,8 +195,9 @@ struct HelpRow {
   std::vector<std::string> arguments;
 };
 
-// common/20.1/1 and 2.6
+// 2.6
 TEST(FlagSetTest, HelpGoesToStderrAndSucceeds) {
+  const oracle::Row oracle_row("common/20.1/1");
   const std::vector<HelpRow> rows = {
       {kG, {"-h"}},
       {kG, {"-help"}},
@@ -202,6 +235,7 @@ TEST(FlagSetTest, UsageListsFlagsSortedWithDefaultsAndGates) {
 
 struct AcceptRow {
   const char* name;
+  const char* rows = "";  // of the oracle
   Grammar grammar = kG;
   const char* arguments = nullptr;
   const char* address = "/run/csi/socket";
@@ -218,6 +252,7 @@ class FlagAcceptTest : public ::testing::TestWithParam<AcceptRow> {};
 
 TEST_P(FlagAcceptTest, Parses) {
   const AcceptRow& row = GetParam();
+  const oracle::Rows rows(row.rows);
   TestProgram program(row.grammar);
   const ParseResult result = program.Parse(Arguments(row.arguments));
   ASSERT_EQ(result.outcome, Outcome::kParsed) << result.error;
@@ -232,41 +267,75 @@ TEST_P(FlagAcceptTest, Parses) {
 }
 
 constexpr AcceptRow kAcceptRows[] = {
-    {.name = "C3_one_dash", .arguments = "-csi-address=/x", .address = "/x"},
-    {.name = "C3_two_dashes", .arguments = "--csi-address=/x", .address = "/x"},
-    {.name = "C3_next_argument", .arguments = "-csi-address|/x", .address = "/x"},
+    {.name = "C3_one_dash",
+     .rows = "common/20.1/3",
+     .arguments = "-csi-address=/x",
+     .address = "/x"},
+    {.name = "C3_two_dashes",
+     .rows = "common/20.1/3",
+     .arguments = "--csi-address=/x",
+     .address = "/x"},
+    {.name = "C3_next_argument",
+     .rows = "common/20.1/3",
+     .arguments = "-csi-address|/x",
+     .address = "/x"},
     {.name = "C4",
+     .rows = "common/20.1/4",
      .arguments = "--leader-election|false|--csi-address=/x",
      .election = true,
      .positionals = "false|--csi-address=/x"},
     {.name = "C5",
+     .rows = "common/20.1/5",
      .grammar = kP,
      .arguments = "--leader-election|false|--csi-address=/x",
      .address = "/x",
      .election = true,
      .positionals = "false"},
-    {.name = "C7_pflag", .grammar = kP, .arguments = "-v5", .verbosity = 5},
-    {.name = "C8_equals", .arguments = "-v=5", .verbosity = 5},
-    {.name = "C8_space", .arguments = "-v|5", .verbosity = 5},
-    {.name = "C8_two_dashes", .arguments = "--v=5", .verbosity = 5},
+    {.name = "C7_pflag",
+     .rows = "common/20.1/7",
+     .grammar = kP,
+     .arguments = "-v5",
+     .verbosity = 5},
+    {.name = "C8_equals", .rows = "common/20.1/8", .arguments = "-v=5", .verbosity = 5},
+    {.name = "C8_space", .rows = "common/20.1/8", .arguments = "-v|5", .verbosity = 5},
+    {.name = "C8_two_dashes", .rows = "common/20.1/8", .arguments = "--v=5", .verbosity = 5},
     {.name = "C8_two_dashes_space", .arguments = "--v|5", .verbosity = 5},
-    {.name = "C8_pflag_equals", .grammar = kP, .arguments = "-v=5", .verbosity = 5},
-    {.name = "C8_pflag_space", .grammar = kP, .arguments = "-v|5", .verbosity = 5},
-    {.name = "C8_pflag_two_dashes", .grammar = kP, .arguments = "--v=5", .verbosity = 5},
+    {.name = "C8_pflag_equals",
+     .rows = "common/20.1/8",
+     .grammar = kP,
+     .arguments = "-v=5",
+     .verbosity = 5},
+    {.name = "C8_pflag_space",
+     .rows = "common/20.1/8",
+     .grammar = kP,
+     .arguments = "-v|5",
+     .verbosity = 5},
+    {.name = "C8_pflag_two_dashes",
+     .rows = "common/20.1/8",
+     .grammar = kP,
+     .arguments = "--v=5",
+     .verbosity = 5},
     {.name = "C10",
+     .rows = "common/20.1/10",
      .arguments = "--metrics-address|--leader-election",
      .check =
          [](const TestProgram& p) { EXPECT_EQ(p.common.metrics_address, "--leader-election"); }},
     {.name = "C10_pflag",
+     .rows = "common/20.1/10",
      .grammar = kP,
      .arguments = "--metrics-address|--leader-election",
      .check =
          [](const TestProgram& p) { EXPECT_EQ(p.common.metrics_address, "--leader-election"); }},
-    {.name = "C14", .arguments = "--kube-api-burst=010", .burst = 8},
-    {.name = "C14_pflag", .grammar = kP, .arguments = "--kube-api-burst=010", .burst = 8},
-    {.name = "C15", .arguments = "--kube-api-burst=0x10", .burst = 16},
+    {.name = "C14", .rows = "common/20.1/14", .arguments = "--kube-api-burst=010", .burst = 8},
+    {.name = "C14_pflag",
+     .rows = "common/20.1/14",
+     .grammar = kP,
+     .arguments = "--kube-api-burst=010",
+     .burst = 8},
+    {.name = "C15", .rows = "common/20.1/15", .arguments = "--kube-api-burst=0x10", .burst = 16},
     {.name = "C15_underscores", .arguments = "--kube-api-burst=-1_000", .burst = -1000},
     {.name = "C24",
+     .rows = "common/20.1/25",
      .arguments = "--leader-election-labels=a:b,c:d|--leader-election-labels=a:x",
      .check =
          [](const TestProgram& p) {
@@ -280,16 +349,24 @@ constexpr AcceptRow kAcceptRows[] = {
            EXPECT_THAT(p.common.leader_election_labels, ElementsAre(Pair("", "")));
          }},
     {.name = "C24b_kilo",
+     .rows = "common/20.1/26",
      .arguments = "--log-text-info-buffer-size=1k",
      .check = [](const TestProgram& p) { EXPECT_FALSE(p.logging.Validate().ok()); }},
-    {.name = "C27", .arguments = "foo|--csi-address=/x", .positionals = "foo|--csi-address=/x"},
+    {.name = "C27",
+     .rows = "common/20.1/29",
+     .arguments = "foo|--csi-address=/x",
+     .positionals = "foo|--csi-address=/x"},
     {.name = "C27_pflag",
      .grammar = kP,
      .arguments = "foo|--csi-address=/x",
      .address = "/x",
      .positionals = "foo"},
-    {.name = "C28", .arguments = "--|--csi-address=/x", .positionals = "--csi-address=/x"},
+    {.name = "C28",
+     .rows = "common/20.1/30",
+     .arguments = "--|--csi-address=/x",
+     .positionals = "--csi-address=/x"},
     {.name = "C28_pflag",
+     .rows = "common/20.1/30",
      .grammar = kP,
      .arguments = "--|--csi-address=/x",
      .positionals = "--csi-address=/x"},
@@ -311,10 +388,14 @@ constexpr AcceptRow kAcceptRows[] = {
     {.name = "last_one_wins", .arguments = "--csi-address=a|--csi-address=b", .address = "b"},
     {.name = "bool_false", .arguments = "--leader-election|--leader-election=F"},
     {.name = "no_arguments"},
-    {.name = "X1_true", .arguments = "--automaxprocs=true"},
-    {.name = "X1_false", .grammar = kP, .arguments = "--automaxprocs=false"},
-    {.name = "X1_empty", .arguments = "--automaxprocs="},
+    {.name = "X1_true", .rows = "common/20.10/12", .arguments = "--automaxprocs=true"},
+    {.name = "X1_false",
+     .rows = "common/20.10/12",
+     .grammar = kP,
+     .arguments = "--automaxprocs=false"},
+    {.name = "X1_empty", .rows = "common/20.10/12", .arguments = "--automaxprocs="},
     {.name = "X1_bare",
+     .rows = "common/20.10/12",
      .grammar = kP,
      .arguments = "--automaxprocs|--csi-address=/x",
      .address = "/x"},

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "test/support/oracle_rows.h"
+
 namespace csinative::csi {
 namespace {
 
@@ -13,6 +15,7 @@ using Mode = ::csi::v1::VolumeCapability::AccessMode;
 
 struct Row {
   const char* name;
+  const char* rows;  // of the oracle
   std::vector<std::string> modes;
   int plain = 0;    // 0: an error
   int capable = 0;  // with SINGLE_NODE_MULTI_WRITER
@@ -23,6 +26,7 @@ class AccessModesTest : public ::testing::TestWithParam<Row> {};
 
 TEST_P(AccessModesTest, MapsToOneMode) {
   const Row& row = GetParam();
+  const oracle::Rows oracle_rows(row.rows);
   for (auto driver : {SingleNodeMultiWriter::kNo, SingleNodeMultiWriter::kYes}) {
     const int expected = driver == SingleNodeMultiWriter::kYes ? row.capable : row.plain;
     Result<Mode::Mode> mode = ToCsiAccessMode(row.modes, driver);
@@ -42,19 +46,28 @@ constexpr char kKubernetesRefuses[] = "Kubernetes does not support use of ReadWr
 INSTANTIATE_TEST_SUITE_P(
     Rows, AccessModesTest,
     ::testing::Values(
-        // common/20.10: A1 to A6
-        Row{"rwx", {"ReadWriteMany"}, 5, 5},
-        Row{"rox_rwo", {"ReadOnlyMany", "ReadWriteOnce"}, 0, 0, kCsiRefuses},
-        Row{"rox_rwop", {"ReadOnlyMany", "ReadWriteOncePod"}, 0, 0, kKubernetesRefuses},
-        Row{"none", {}, 0, 0, "unsupported AccessMode combination: []"},
-        Row{"rox", {"ReadOnlyMany"}, 3, 3}, Row{"rwo", {"ReadWriteOnce"}, 1, 7},
-        Row{"rwop", {"ReadWriteOncePod"}, 1, 6},
-        Row{"rwx_rox_rwo", {"ReadWriteMany", "ReadOnlyMany", "ReadWriteOnce"}, 5, 5},
+        Row{"rwx", "common/20.10/1", {"ReadWriteMany"}, 5, 5},
+        Row{"rox_rwo", "common/20.10/2", {"ReadOnlyMany", "ReadWriteOnce"}, 0, 0, kCsiRefuses},
+        Row{"rox_rwop",
+            "common/20.10/2",
+            {"ReadOnlyMany", "ReadWriteOncePod"},
+            0,
+            0,
+            kKubernetesRefuses},
+        Row{"none", "common/20.10/2", {}, 0, 0, "unsupported AccessMode combination: []"},
+        Row{"rox", "common/20.10/3", {"ReadOnlyMany"}, 3, 3},
+        Row{"rwo", "common/20.10/4", {"ReadWriteOnce"}, 1, 7},
+        Row{"rwop", "common/20.10/5", {"ReadWriteOncePod"}, 1, 6},
+        Row{"rwx_rox_rwo",
+            "common/20.10/6",
+            {"ReadWriteMany", "ReadOnlyMany", "ReadWriteOnce"},
+            5,
+            5},
         // section 13: unknown strings
-        Row{"rwop_unknown", {"ReadWriteOncePod", "Other"}, 0, 0, kKubernetesRefuses},
-        Row{"rwop_twice", {"ReadWriteOncePod", "ReadWriteOncePod"}, 1, 6},
-        Row{"rwo_unknown", {"Other", "ReadWriteOnce"}, 1, 7},
-        Row{"unknown_only", {"a", "b"}, 0, 0, "unsupported AccessMode combination: [a b]"}),
+        Row{"rwop_unknown", "", {"ReadWriteOncePod", "Other"}, 0, 0, kKubernetesRefuses},
+        Row{"rwop_twice", "", {"ReadWriteOncePod", "ReadWriteOncePod"}, 1, 6},
+        Row{"rwo_unknown", "", {"Other", "ReadWriteOnce"}, 1, 7},
+        Row{"unknown_only", "", {"a", "b"}, 0, 0, "unsupported AccessMode combination: [a b]"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

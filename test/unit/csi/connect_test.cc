@@ -77,6 +77,7 @@ class ConnectTest : public ::testing::Test {
 TEST_F(ConnectTest, AbsolutePathWithoutMeasurementIsReady) {
   const oracle::Row path("registrar/12.3/1");
   const oracle::Row unmeasured("registrar/12.3/3");
+  const oracle::Row common("common/20.6/1");
   StartServer();
   auto channel = Dial(Config());
   ASSERT_TRUE(channel.ok()) << channel.status().ToString();
@@ -99,6 +100,7 @@ TEST_F(ConnectTest, ServerThatComesLateIsFoundWithinTwoSeconds) {
 
 TEST_F(ConnectTest, LimitIsKeptAndToldAlone) {
   const oracle::Row row("registrar/12.3/6");
+  const oracle::Row common("common/20.6/3");
   ConnectConfig config = Config();
   config.limit = milliseconds(300);
   const MonotonicTime start = loop_.Now();
@@ -109,6 +111,8 @@ TEST_F(ConnectTest, LimitIsKeptAndToldAlone) {
 
 TEST_F(ConnectTest, CallsAreMeasured) {
   const oracle::Row row("registrar/12.3/10");
+  const oracle::Row measured("common/20.6/1");
+  const oracle::Row common("common/20.6/7");
   named_ = false;
   StartServer();
   metrics::Registry registry;
@@ -123,8 +127,11 @@ TEST_F(ConnectTest, CallsAreMeasured) {
       "{driver_name=\"fake.csi.driver.io\",grpc_status_code=\"Unimplemented\",method_name=\"/"
       "csi.v1.Identity/GetPluginInfo\"";
   const std::string text = metrics::ExposeText(registry);
+  // The quickest bucket, and so all of them.
   EXPECT_THAT(text,
               HasSubstr("csi_sidecar_operations_seconds_bucket" + labels + ",le=\"0.1\"} 1\n"));
+  EXPECT_THAT(text,
+              HasSubstr("csi_sidecar_operations_seconds_bucket" + labels + ",le=\"+Inf\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("csi_sidecar_operations_seconds_count" + labels + "} 1\n"));
 }
 

@@ -5,12 +5,14 @@
 
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/dynamic_message.h>
+#include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 
 #include "proto/csi/v1/csi.pb.h"
+#include "test/support/oracle.h"
 
 namespace csinative::csi {
 namespace {
@@ -19,10 +21,13 @@ using ::csi::v1::CreateVolumeRequest;
 using ::csi::v1::VolumeCapability;
 
 TEST(StrippedJsonTest, EmptyMessageIsAnEmptyObject) {
+  const oracle::Row row("common/20.5/2");
   EXPECT_EQ(StrippedJson(CreateVolumeRequest()), "{}");
 }
 
 TEST(StrippedJsonTest, WholeRequestWithSecretsStripped) {
+  const oracle::Row row("common/20.5/3");
+  const oracle::Row unchanged("common/20.5/8");
   CreateVolumeRequest request;
   request.set_name("test-volume");
   request.mutable_capacity_range()->set_required_bytes(1024);
@@ -39,7 +44,7 @@ TEST(StrippedJsonTest, WholeRequestWithSecretsStripped) {
   (*request.mutable_parameters())["param1"] = "param1";
   request.mutable_volume_content_source();
   request.mutable_accessibility_requirements();
-  const std::string before = request.SerializeAsString();
+  const CreateVolumeRequest before = request;
   EXPECT_EQ(
       StrippedJson(request),
       R"({"accessibility_requirements":{},"capacity_range":{"limit_bytes":1024,"required_bytes":1024},)"
@@ -48,10 +53,14 @@ TEST(StrippedJsonTest, WholeRequestWithSecretsStripped) {
       R"({"mode":"MULTI_NODE_MULTI_WRITER"},"mount":{"fs_type":"ext4","mount_flags":)"
       R"(["flag1","flag2","flag3"]}}],"volume_content_source":{}})");
   EXPECT_EQ(request.secrets().at("secret1"), "hidden1");
-  EXPECT_EQ(request.SerializeAsString().size(), before.size());
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(request, before));
+  for (const char* hidden : {"secret1", "hidden1"}) {
+    EXPECT_EQ(StrippedJson(request).find(hidden), std::string::npos);
+  }
 }
 
 TEST(StrippedJsonTest, TopologiesAsNestedMaps) {
+  const oracle::Row row("common/20.5/4");
   CreateVolumeRequest request;
   request.set_name("foo");
   auto* first = request.mutable_accessibility_requirements()->add_requisite();
@@ -59,12 +68,18 @@ TEST(StrippedJsonTest, TopologiesAsNestedMaps) {
   (*first->mutable_segments())["foo"] = "bar";
   auto* second = request.mutable_accessibility_requirements()->add_requisite();
   (*second->mutable_segments())["a"] = "b";
+  request.mutable_capacity_range()->set_required_bytes(1024);
+  request.add_volume_capabilities()->mutable_mount()->set_fs_type("ext4");
+  (*request.mutable_secrets())["secret1"] = "hidden1";
+  (*request.mutable_secrets())["secret2"] = "hidden2";
   EXPECT_EQ(StrippedJson(request),
             R"({"accessibility_requirements":{"requisite":[{"segments":{"foo":"bar","x":"y"}},)"
-            R"({"segments":{"a":"b"}}]},"name":"foo"})");
+            R"({"segments":{"a":"b"}}]},"capacity_range":{"required_bytes":1024},"name":"foo",)"
+            R"("secrets":"***stripped***","volume_capabilities":[{"mount":{"fs_type":"ext4"}}]})");
 }
 
 TEST(StrippedJsonTest, UnknownEnumNumberPrintsAsNumber) {
+  const oracle::Row row("common/20.5/7");
   CreateVolumeRequest request;
   request.add_volume_capabilities()->mutable_access_mode()->set_mode(
       static_cast<VolumeCapability::AccessMode::Mode>(12345));
@@ -90,14 +105,29 @@ TEST(StrippedJsonTest, EscapesAsGoDoes) {
 }
 
 TEST(StrippedJsonTest, UnknownFieldsAreNotPrinted) {
+  const oracle::Row row("common/20.5/6");
   CreateVolumeRequest request;
   request.set_name("n");
   request.GetReflection()->MutableUnknownFields(&request)->AddLengthDelimited(9000, "hidden");
-  EXPECT_EQ(StrippedJson(request), R"({"name":"n"})");
+  auto* element = request.add_volume_capabilities();
+  element->GetReflection()->MutableUnknownFields(element)->AddLengthDelimited(9000, "hidden");
+  EXPECT_EQ(StrippedJson(request), R"({"name":"n","volume_capabilities":[{}]})");
+}
+
+// The tokens of pods, which a CSIDriver may ask for, come in a field that is no secret.
+TEST(StrippedJsonTest, TokensOfServiceAccountsAreStripped) {
+  ::csi::v1::NodePublishVolumeRequest request;
+  (*request.mutable_volume_context())["csi.storage.k8s.io/pod.name"] = "p";
+  (*request.mutable_volume_context())["csi.storage.k8s.io/serviceAccount.tokens"] =
+      R"({"":{"token":"hidden"}})";
+  EXPECT_EQ(StrippedJson(request),
+            R"({"volume_context":{"csi.storage.k8s.io/pod.name":"p",)"
+            R"("csi.storage.k8s.io/serviceAccount.tokens":"***stripped***"}})");
 }
 
 // A message that our specification does not have: secrets of every shape are found by the option.
 TEST(StrippedJsonTest, OptionHidesAnyTypeAtAnyDepth) {
+  const oracle::Row row("common/20.5/5");
   using google::protobuf::FieldDescriptorProto;
   google::protobuf::FileDescriptorProto file;
   file.set_name("future.proto");
@@ -127,6 +157,14 @@ TEST(StrippedJsonTest, OptionHidesAnyTypeAtAnyDepth) {
   outer->add_oneof_decl()->set_name("either");
   add(outer, "oneof_secret_field", 3, FieldDescriptorProto::TYPE_STRING, true);
   outer->mutable_field(2)->set_oneof_index(0);
+  auto* entry = outer->add_nested_type();
+  entry->set_name("MaybeSecretMapEntry");
+  entry->mutable_options()->set_map_entry(true);
+  add(entry, "key", 1, FieldDescriptorProto::TYPE_INT64, false);
+  add(entry, "value", 2, FieldDescriptorProto::TYPE_MESSAGE, false, false, ".future.Inner");
+  add(outer, "maybe_secret_map", 4, FieldDescriptorProto::TYPE_MESSAGE, false, true,
+      ".future.Outer.MaybeSecretMapEntry");
+  add(outer, "nested", 5, FieldDescriptorProto::TYPE_MESSAGE, false, false, ".future.Inner");
 
   google::protobuf::DescriptorPool pool(google::protobuf::DescriptorPool::generated_pool());
   const auto* built = pool.BuildFile(file);
@@ -142,8 +180,21 @@ TEST(StrippedJsonTest, OptionHidesAnyTypeAtAnyDepth) {
   const auto* er = element->GetReflection();
   er->SetString(element, element->GetDescriptor()->FindFieldByName("array_secret"), "hidden");
   er->SetString(element, element->GetDescriptor()->FindFieldByName("plain"), "seen");
+  auto* nested = r->MutableMessage(message.get(), descriptor->FindFieldByName("nested"));
+  er->SetString(nested, nested->GetDescriptor()->FindFieldByName("array_secret"), "hidden");
+  for (const int key : {1, 2}) {
+    auto* pair = r->AddMessage(message.get(), descriptor->FindFieldByName("maybe_secret_map"));
+    const auto* type = pair->GetDescriptor();
+    pair->GetReflection()->SetInt64(pair, type->map_key(), key);
+    auto* value = pair->GetReflection()->MutableMessage(pair, type->map_value());
+    er->SetString(value,
+                  value->GetDescriptor()->FindFieldByName(key == 1 ? "array_secret" : "plain"),
+                  key == 1 ? "hidden" : "seen");
+  }
   EXPECT_EQ(StrippedJson(*message),
             R"({"list":[{"array_secret":"***stripped***","plain":"seen"}],)"
+            R"("maybe_secret_map":{"1":{"array_secret":"***stripped***"},"2":{"plain":"seen"}},)"
+            R"("nested":{"array_secret":"***stripped***"},)"
             R"("new_secret_int":"***stripped***","oneof_secret_field":"***stripped***"})");
 }
 

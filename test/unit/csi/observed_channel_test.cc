@@ -16,6 +16,7 @@
 #include "lib/metrics/exposition.h"
 #include "proto/csi/v1/csi.pb.h"
 #include "test/support/fake_channel.h"
+#include "test/support/oracle.h"
 
 namespace csinative::csi {
 namespace {
@@ -45,6 +46,7 @@ class ObservedChannelTest : public ::testing::Test {
 };
 
 TEST_F(ObservedChannelTest, LogsCallAndResponseAndCapsTheResponse) {
+  const oracle::Row row("common/20.5/9");
   ASSERT_TRUE(async::RunTask(scheduler_, loop_, GetDriverName(*channel_)).ok());
   auto records = output_->Records();
   ASSERT_EQ(records.size(), 2u);
@@ -101,6 +103,30 @@ TEST_F(ObservedChannelTest, TellsWhichCallsAreRunning) {
   EXPECT_EQ(channel.running().front().deadline, start + std::chrono::seconds(10));
   scheduler_.Advance(std::chrono::seconds(11));
   EXPECT_TRUE(channel.running().empty());
+}
+
+TEST_F(ObservedChannelTest, CallOfAMigratedVolumeIsMeasuredAsSuch) {
+  const oracle::Row row("common/20.6/8");
+  metrics::Registry registry;
+  ObservedChannel channel(
+      std::make_unique<testing::FakeChannel>(),
+      {.operations = std::make_shared<metrics::CsiOperations>(
+           registry, metrics::CsiOperations::Options{.varying_labels = {"migrated"}})});
+  ::csi::v1::GetPluginInfoResponse response;
+  const Status status =
+      async::RunTask(scheduler_, loop_,
+                     channel.CallMigrated("/csi.v1.Identity/GetPluginInfo",
+                                          ::csi::v1::GetPluginInfoRequest(), &response, true));
+  EXPECT_EQ(status.code(), Code::kUnimplemented);
+  const std::string text = metrics::ExposeText(registry);
+  for (const char* end : {R"(,le="0.1"} 1)", R"(,le="+Inf"} 1)"}) {
+    EXPECT_NE(text.find(R"(csi_sidecar_operations_seconds_bucket{driver_name="unknown-driver",)"
+                        R"(grpc_status_code="Unimplemented",method_name=)"
+                        R"("/csi.v1.Identity/GetPluginInfo",migrated="true")" +
+                        std::string(end)),
+              std::string::npos)
+        << text;
+  }
 }
 
 TEST_F(ObservedChannelTest, WritesNothingBelowVerbosityFive) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/async/run.h"
+#include "test/support/oracle.h"
 
 namespace csinative::csi {
 namespace {
@@ -17,6 +18,7 @@ class SlowSetTest : public ::testing::Test {
 };
 
 TEST_F(SlowSetTest, W1_SecondAddKeepsTheFirstTime) {
+  const oracle::Row row("common/20.10/7");
   SlowSet set(loop, milliseconds(300));
   EXPECT_TRUE(set.Add("k", "class-1"));
   scheduler.Advance(milliseconds(100));
@@ -26,6 +28,7 @@ TEST_F(SlowSetTest, W1_SecondAddKeepsTheFirstTime) {
 }
 
 TEST_F(SlowSetTest, W2_ExpiredEntryIsNotContained) {
+  const oracle::Row row("common/20.10/8");
   SlowSet set(loop, milliseconds(200));
   set.Add("k", "");
   scheduler.Advance(milliseconds(300));
@@ -33,6 +36,7 @@ TEST_F(SlowSetTest, W2_ExpiredEntryIsNotContained) {
 }
 
 TEST_F(SlowSetTest, W3_YoungEntryIsContained) {
+  const oracle::Row row("common/20.10/9");
   SlowSet set(loop, milliseconds(200));
   set.Add("k", "");
   scheduler.Advance(milliseconds(100));
@@ -40,6 +44,7 @@ TEST_F(SlowSetTest, W3_YoungEntryIsContained) {
 }
 
 TEST_F(SlowSetTest, W4_TimeRemainingShrinksAndGoesNegative) {
+  const oracle::Row row("common/20.10/10");
   SlowSet set(loop, milliseconds(300));
   set.Add("k", "");
   scheduler.Advance(milliseconds(100));
@@ -50,6 +55,7 @@ TEST_F(SlowSetTest, W4_TimeRemainingShrinksAndGoesNegative) {
 }
 
 TEST_F(SlowSetTest, W5_ExpiredButUnsweptIsKnownAndNotContained) {
+  const oracle::Row row("common/20.10/11");
   SlowSet set(loop, milliseconds(200));
   set.Add("k", "class");
   scheduler.Advance(milliseconds(250));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// kube-client 24.12: attempts to lead, as the API sees them. The labels of the flag are in
-// test/unit/cli.
+// kube-client 24.12, common 20.9: attempts to lead, as the API sees them. The labels of the flag
+// are in test/unit/cli.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +16,7 @@
 #include "lib/async/sleep.h"
 #include "lib/base/strings.h"
 #include "lib/kube/leader_election.h"
-#include "test/support/oracle.h"
+#include "test/support/oracle_rows.h"
 #include "test/unit/kube/fake_lease_client.h"
 
 namespace csinative::kube {
@@ -50,9 +51,11 @@ class ElectionOracle : public ::testing::Test {
     config.lock_namespace = "ns";
     config.identity = "baz";
     config.release_on_cancel = release;
+    config.labels = labels_;
     LeaderElectionCallbacks callbacks;
     callbacks.on_started_leading = [this] { return Lead(this); };
     callbacks.on_new_leader = [this](const std::string& who) { leaders_.push_back(who); };
+    callbacks.on_slow_path = [this] { ++slow_paths_; };
     callbacks.on_event = [this](const coordination::Lease&, std::string text) {
       events_.push_back(std::move(text));
     };
@@ -85,11 +88,13 @@ class ElectionOracle : public ::testing::Test {
   bool leading_ = false;
   Calls leaders_;
   Calls events_;
+  std::map<std::string, std::string> labels_;
+  int slow_paths_ = 0;
 };
 
 struct AcquireEntry {
   const char* name;
-  const char* row;
+  const char* rows;
   std::optional<std::string> holder;  // nothing: there is no lease
   int32_t duration_seconds;
   Calls calls;
@@ -102,7 +107,7 @@ class AcquireOracle : public ElectionOracle, public ::testing::WithParamInterfac
 
 TEST_P(AcquireOracle, FirstAttempt) {
   const AcquireEntry& entry = GetParam();
-  const oracle::Row row(entry.row);
+  const oracle::Rows rows(entry.rows);
   if (entry.holder) Lease(*entry.holder, entry.duration_seconds);
   Start();
   EXPECT_EQ(CallsToAcquire(), entry.calls);
@@ -111,46 +116,52 @@ TEST_P(AcquireOracle, FirstAttempt) {
   EXPECT_EQ(leaders_.empty() ? "" : leaders_.back(), entry.reported);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Rows, AcquireOracle,
-    ::testing::Values(
-        AcquireEntry{"no_lease",
-                     "kube-client/24.12/1",
-                     std::nullopt,
-                     0,
-                     {"GET lease", "POST lease"},
-                     true,
-                     0,
-                     "baz"},
-        AcquireEntry{"lease_without_record",
-                     "kube-client/24.12/2",
-                     "",
-                     0,
-                     {"GET lease", "PUT lease"},
-                     true,
-                     1,
-                     "baz"},
-        AcquireEntry{"empty_holder_that_looks_valid",
-                     "kube-client/24.12/2",
-                     "",
-                     3600,
-                     {"GET lease", "PUT lease"},
-                     true,
-                     1,
-                     "baz"},
-        AcquireEntry{"held", "kube-client/24.12/5", "bing", 3600, {"GET lease"}, false, 0, "bing"},
-        AcquireEntry{"own_record_of_no_duration",
-                     "kube-client/24.12/6",
-                     "baz",
-                     0,
-                     {"GET lease", "PUT lease"},
-                     true,
-                     0,
-                     "baz"}),
-    [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Rows, AcquireOracle,
+                         ::testing::Values(AcquireEntry{"no_lease",
+                                                        "kube-client/24.12/1 common/20.9/1",
+                                                        std::nullopt,
+                                                        0,
+                                                        {"GET lease", "POST lease"},
+                                                        true,
+                                                        0,
+                                                        "baz"},
+                                           AcquireEntry{"lease_without_record",
+                                                        "kube-client/24.12/2 common/20.9/2",
+                                                        "",
+                                                        0,
+                                                        {"GET lease", "PUT lease"},
+                                                        true,
+                                                        1,
+                                                        "baz"},
+                                           AcquireEntry{
+                                               "empty_holder_that_looks_valid",
+                                               "kube-client/24.12/2 common/20.9/2 common/20.9/5",
+                                               "",
+                                               3600,
+                                               {"GET lease", "PUT lease"},
+                                               true,
+                                               1,
+                                               "baz"},
+                                           AcquireEntry{"held",
+                                                        "kube-client/24.12/5 common/20.9/6",
+                                                        "bing",
+                                                        3600,
+                                                        {"GET lease"},
+                                                        false,
+                                                        0,
+                                                        "bing"},
+                                           AcquireEntry{"own_record_of_no_duration",
+                                                        "kube-client/24.12/6 common/20.9/7",
+                                                        "baz",
+                                                        0,
+                                                        {"GET lease", "PUT lease"},
+                                                        true,
+                                                        0,
+                                                        "baz"}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST_F(ElectionOracle, WaitsForTheHolder) {
-  const oracle::Row row("kube-client/24.12/3");
+  const oracle::Rows rows("kube-client/24.12/3 common/20.9/3");
   Lease("bing", 3);
   Start();
   EXPECT_THAT(client_.calls, ElementsAre("GET lease"));
@@ -163,7 +174,7 @@ TEST_F(ElectionOracle, WaitsForTheHolder) {
 }
 
 TEST_F(ElectionOracle, HolderThatWasSeenLongAgo) {
-  const oracle::Row row("kube-client/24.12/4");
+  const oracle::Rows rows("kube-client/24.12/4 common/20.9/4");
   Lease("bing", 60);
   Start();
   scheduler_.Advance(seconds(59));
@@ -180,7 +191,7 @@ TEST_F(ElectionOracle, HolderThatWasSeenLongAgo) {
 
 TEST_F(ElectionOracle, FastPath) {
   {
-    const oracle::Row row("kube-client/24.12/7");
+    const oracle::Rows rows("kube-client/24.12/7 common/20.9/8");
     Start();
     scheduler_.Advance(seconds(5));
     EXPECT_THAT(client_.calls, ElementsAre("GET lease", "POST lease", "PUT lease", "PUT lease"));
@@ -188,7 +199,7 @@ TEST_F(ElectionOracle, FastPath) {
 }
 
 TEST_F(ElectionOracle, FastPathThatConflictsOnce) {
-  const oracle::Row row("kube-client/24.12/8");
+  const oracle::Rows rows("kube-client/24.12/8 common/20.9/9");
   int puts = 0;
   client_.fail_call = [&](const std::string& call) {
     return call == "PUT lease" && ++puts == 2 ? ApiFailure(409, "Conflict", "stale") : Status();
@@ -197,11 +208,27 @@ TEST_F(ElectionOracle, FastPathThatConflictsOnce) {
   scheduler_.Advance(seconds(10));
   EXPECT_THAT(client_.calls, ElementsAre("GET lease", "POST lease", "PUT lease", "PUT lease",
                                          "GET lease", "PUT lease", "PUT lease"));
+  EXPECT_EQ(slow_paths_, 1);
+  EXPECT_TRUE(leading_);
+}
+
+TEST_F(ElectionOracle, LabelsAreAddedToALeaseWithoutAny) {
+  const oracle::Row row("common/20.9/13");
+  labels_ = {{"a", "x"}, {"c", "d"}};
+  Lease("", 0);
+  Start();
+  EXPECT_TRUE(leading_);
+  EXPECT_EQ(CallsToAcquire(), (Calls{"GET lease", "PUT lease"}));
+  std::map<std::string, std::string> stored;
+  for (const auto& entry : server_.leases.at("lock").metadata().labels()) {
+    stored[entry.key()] = entry.value();
+  }
+  EXPECT_EQ(stored, labels_);
 }
 
 TEST_F(ElectionOracle, Release) {
   {
-    const oracle::Row row("kube-client/24.12/9");
+    const oracle::Rows rows("kube-client/24.12/9 common/20.9/10");
     Start(true);
     client_.calls.clear();
     scope_->Cancel();
@@ -211,7 +238,7 @@ TEST_F(ElectionOracle, Release) {
     EXPECT_EQ(leaders_.back(), "");
   }
   {
-    const oracle::Row row("kube-client/24.12/9");
+    const oracle::Rows rows("kube-client/24.12/9 common/20.9/10");
     Start(true);
     client_.calls.clear();
     client_.fail_call = [](const std::string& call) {
@@ -228,7 +255,7 @@ class CancelledRenewalOracle : public ElectionOracle,
                                public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(CancelledRenewalOracle, StillReleases) {
-  const oracle::Row row("kube-client/24.12/10");
+  const oracle::Rows rows("kube-client/24.12/10 common/20.9/11");
   Start(true);
   // The renewal that begins in five seconds is cancelled during this call.
   bool cancelled = false;
@@ -256,7 +283,7 @@ INSTANTIATE_TEST_SUITE_P(Rows, CancelledRenewalOracle, ::testing::Values("PUT le
 TEST_F(ElectionOracle, RecordsAndTheirLeases) {
   {
     // What a record holds comes back, and what it does not write stays.
-    const oracle::Row row("kube-client/24.12/11");
+    const oracle::Rows rows("kube-client/24.12/11 common/20.9/14");
     coordination::Lease& lease = Lease("baz", 15);
     lease.mutable_spec()->set_leasetransitions(5);
     lease.mutable_spec()->set_strategy("OldestEmulationVersion");
@@ -273,20 +300,23 @@ TEST_F(ElectionOracle, RecordsAndTheirLeases) {
     EXPECT_EQ(Validate({.lock_name = "lock"}).message(), "Lock identity is empty");
   }
   struct Name {
+    const char* rows;
     const char* from;
     const char* to;
   };
-  const Name kNames[] = {{"test-driver", "test-driver"},
-                         {"test!driver/foo", "test-driver-foo"},
-                         {"driver\\", "driver-X"}};
+  const Name kNames[] = {
+      {"kube-client/24.12/14 common/20.9/15", "test-driver", "test-driver"},
+      {"kube-client/24.12/14 common/20.9/16", "test!driver/foo", "test-driver-foo"},
+      {"kube-client/24.12/14 common/20.9/17", "driver\\", "driver-X"}};
   for (const Name& entry : kNames) {
-    const oracle::Row row("kube-client/24.12/14");
+    const oracle::Rows rows(entry.rows);
     EXPECT_EQ(SanitizeLeaseName(entry.from), entry.to);
   }
 }
 
 struct HealthEntry {
   const char* name;
+  const char* row;
   std::string holder;
   Duration age;
   bool healthy;
@@ -297,6 +327,7 @@ class HealthOracle : public ElectionOracle, public ::testing::WithParamInterface
 TEST_P(HealthOracle, OfTheElection) {
   // Without an elector nobody asks; the lease lasts a minute, the slack is twenty seconds.
   const oracle::Row row("kube-client/24.12/13");
+  const oracle::Row common(GetParam().row);
   Lease(GetParam().holder, 60);
   LeaderElectionConfig config;
   config.lock_name = "lock";
@@ -318,12 +349,13 @@ TEST_P(HealthOracle, OfTheElection) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, HealthOracle,
-                         ::testing::Values(HealthEntry{"stale_leader", "baz", hours(1), false},
-                                           HealthEntry{"other_holder", "other", hours(1), true},
-                                           HealthEntry{"fresh", "baz", {}, true},
-                                           HealthEntry{"within_slack", "baz", seconds(61), true}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Rows, HealthOracle,
+    ::testing::Values(HealthEntry{"stale_leader", "common/20.9/19", "baz", hours(1), false},
+                      HealthEntry{"other_holder", "common/20.9/20", "other", hours(1), true},
+                      HealthEntry{"fresh", "common/20.9/21", "baz", {}, true},
+                      HealthEntry{"within_slack", "common/20.9/22", "baz", seconds(61), true}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace csinative::kube

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,9 @@ class StoppedClock final : public Clock {
 
 // 2006-01-02 15:04:05.067890999 UTC.
 inline constexpr WallTime kTestTime{std::chrono::nanoseconds(1136214245067890999)};
+
+// A place in this file.
+inline std::source_location CallerLocation() { return std::source_location::current(); }
 
 class TestLog {
  public:

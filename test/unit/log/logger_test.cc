@@ -13,6 +13,7 @@
 
 #include "lib/base/secret.h"
 #include "lib/base/unique_fd.h"
+#include "test/support/oracle.h"
 #include "test/unit/log/log_fixture.h"
 
 namespace csinative::log {
@@ -23,8 +24,8 @@ using ::testing::EndsWith;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// common/20.3/3
 TEST(LoggerTest, LevelsAboveTheVerbosityAreNotWritten) {
+  const oracle::Row row("common/20.3/3");
   TestLog test;
   test.log.backend()->SetVerbosity(10);
   test.log.V(9).Info("nine");
@@ -34,8 +35,8 @@ TEST(LoggerTest, LevelsAboveTheVerbosityAreNotWritten) {
   EXPECT_THAT(test.output->Records(), ElementsAre(EndsWith("\"nine\""), EndsWith("\"ten\"")));
 }
 
-// common/20.3/4
 TEST(LoggerTest, VmoduleRaisesTheVerbosityOfItsFile) {
+  const oracle::Row row("common/20.3/4");
   TestLog test;
   test.log.backend()->SetVerbosity(10);
   test.log.backend()->SetVmodule({{"logger_test", 11}});
@@ -46,8 +47,8 @@ TEST(LoggerTest, VmoduleRaisesTheVerbosityOfItsFile) {
   EXPECT_THAT(test.output->Records(), ElementsAre(EndsWith("\"eleven\"")));
 }
 
-// common/20.3/5
 TEST(LoggerTest, VmoduleOfAnotherFileChangesNothing) {
+  const oracle::Row row("common/20.3/5");
   TestLog test;
   test.log.backend()->SetVerbosity(10);
   test.log.backend()->SetVmodule({{"other", 11}});

@@ -28,9 +28,9 @@ class CsiOperationsTest : public ::testing::Test {
   Registry registry_;
 };
 
-// M1: common/20.8/1
 TEST_F(CsiOperationsTest, OneCallIsOneObservation) {
   const oracle::Row row("registrar/12.4/1");
+  const oracle::Row common("common/20.8/1");
   CsiOperations operations(registry_);
   operations.SetDriverName("fake.csi.driver.io");
   operations.Record(kMethod, Status(), std::chrono::seconds(20));
@@ -58,22 +58,28 @@ TEST_F(CsiOperationsTest, NothingIsExposedBeforeTheFirstCall) {
   EXPECT_EQ(Text(), "");
 }
 
-// M2 and M3: common/20.8/2, 3
 TEST_F(CsiOperationsTest, SubsystemAndStabilityAreOptions) {
   const oracle::Row row("registrar/12.4/2");
+  const oracle::Row common("common/20.8/2");
+  const oracle::Row common3("common/20.8/3");
   const oracle::Row row2("registrar/12.4/3");
   for (const char* subsystem : {"csi_sidecar", "csi_plugin", "other"}) {
-    Registry registry;
-    CsiOperations operations(registry, {.subsystem = subsystem, .stability = "STABLE"});
-    operations.Record(kMethod, Status(), Duration(0));
-    EXPECT_THAT(ExposeText(registry),
-                StartsWith("# HELP " + std::string(subsystem) + "_operations_seconds [STABLE] C"));
+    for (const char* stability : {"ALPHA", "STABLE"}) {
+      Registry registry;
+      CsiOperations operations(registry, {.subsystem = subsystem, .stability = stability});
+      operations.Record(kMethod, Status(), Duration(0));
+      EXPECT_THAT(ExposeText(registry), StartsWith("# HELP " + std::string(subsystem) +
+                                                   "_operations_seconds [" + stability + "] C"));
+    }
   }
+  CsiOperations operations(registry_);
+  operations.Record(kMethod, Status(), Duration(0));
+  EXPECT_THAT(Text(), StartsWith("# HELP csi_sidecar_operations_seconds [ALPHA] C"));
 }
 
-// M4: common/20.8/4
 TEST_F(CsiOperationsTest, DriverIsUnknownUntilItIsNamed) {
   const oracle::Row row("registrar/12.4/4");
+  const oracle::Row common("common/20.8/4");
   CsiOperations operations(registry_);
   operations.Record(kMethod, Status(), Duration(0));
   operations.SetDriverName("a");
@@ -84,9 +90,12 @@ TEST_F(CsiOperationsTest, DriverIsUnknownUntilItIsNamed) {
   EXPECT_EQ(operations.driver_name(), "unknown-driver");
 }
 
-// M5: common/20.8/5
 TEST_F(CsiOperationsTest, CodesAreNamed) {
   const oracle::Row row("registrar/12.4/5");
+  const oracle::Row common("common/20.8/5");
+  CsiOperations operations(registry_);
+  operations.Record(kMethod, Status(Code::kInvalidArgument, "x", RpcError{3}), Duration(0));
+  EXPECT_THAT(Text(), HasSubstr(",grpc_status_code=\"InvalidArgument\",method_name="));
   EXPECT_EQ(GrpcStatusCodeLabel(Status()), "OK");
   EXPECT_EQ(GrpcStatusCodeLabel(Status(Code::kInvalidArgument, "x", RpcError{3})),
             "InvalidArgument");
@@ -94,17 +103,18 @@ TEST_F(CsiOperationsTest, CodesAreNamed) {
   EXPECT_EQ(GrpcStatusCodeLabel(InvalidArgumentError("not from a peer")), "unknown-non-grpc");
 }
 
-// M6: common/20.8/6
 TEST_F(CsiOperationsTest, FixedLabelsAreOnEverySample) {
   const oracle::Row row("registrar/12.4/6");
+  const oracle::Row common("common/20.8/6");
   CsiOperations operations(registry_, {.fixed_labels = {{"a", "111"}, {"b", "222"}}});
   operations.Record(kMethod, Status(), Duration(0));
   EXPECT_THAT(Text(), HasSubstr("_count{a=\"111\",b=\"222\",driver_name="));
 }
 
-// M7 and M8: common/20.8/7, 8
 TEST_F(CsiOperationsTest, ChildrenFillVaryingLabelsIndependently) {
   const oracle::Row row("registrar/12.4/7");
+  const oracle::Row common("common/20.8/7");
+  const oracle::Row common8("common/20.8/8");
   const CsiOperations root(registry_, {.varying_labels = {"a", "b"}});
   const auto parent = root.WithLabelValues({{"a", "111"}});
   ASSERT_TRUE(parent.ok());
@@ -123,17 +133,18 @@ TEST_F(CsiOperationsTest, ChildrenFillVaryingLabelsIndependently) {
                                 std::string(kMethod) + "\"} 2\n"));
 }
 
-// M9: common/20.8/9
 TEST_F(CsiOperationsTest, MissingValuesAreEmpty) {
   const oracle::Row row("registrar/12.4/8");
+  const oracle::Row common("common/20.8/9");
   const CsiOperations root(registry_, {.varying_labels = {"a", "b"}});
   root.WithLabelValues({{"a", "111"}}).value().Record(kMethod, Status(), Duration(0));
   EXPECT_THAT(Text(), HasSubstr("_count{a=\"111\",b=\"\",driver_name="));
 }
 
-// M10 and M11: common/20.8/10, 11
 TEST_F(CsiOperationsTest, LabelsMustBeDeclaredAndUnset) {
   const oracle::Row row("registrar/12.4/9");
+  const oracle::Row common("common/20.8/10");
+  const oracle::Row common11("common/20.8/11");
   const CsiOperations root(registry_, {.varying_labels = {"a", "b"}});
   EXPECT_EQ(root.WithLabelValues({{"c", "1"}}).status().message(),
             R"(label "c" was not defined via WithLabelNames)");
@@ -143,9 +154,9 @@ TEST_F(CsiOperationsTest, LabelsMustBeDeclaredAndUnset) {
             R"(label "a" already has value "111")");
 }
 
-// M12: common/20.8/12
 TEST_F(CsiOperationsTest, FixedAndVaryingLabelsCombine) {
   const oracle::Row row("registrar/12.4/10");
+  const oracle::Row common("common/20.8/12");
   const CsiOperations root(
       registry_, {.varying_labels = {"a", "b"}, .fixed_labels = {{"c", "333"}, {"d", "444"}}});
   root.WithLabelValues({{"a", "111"}, {"b", "222"}}).value().Record(kMethod, Status(), Duration(0));

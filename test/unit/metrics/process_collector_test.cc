@@ -95,6 +95,7 @@ TEST_F(ProcessCollectorTest, WhatCannotBeReadIsLeftOut) {
 // common 9.4
 TEST_F(ProcessCollectorTest, HelpPrefixAndExtentDependOnTheProgram) {
   const oracle::Row row("registrar/12.4/13");
+  const oracle::Row common("common/20.8/14");
   Registry provisioner;
   AddProcessCollector(provisioner, clock_, {.start_time_help_prefix = ""});
   EXPECT_THAT(ExposeText(provisioner),

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "lib/rpc/channel.h"
+#include "test/support/oracle_rows.h"
 #include "test/unit/rpc/temp_dir.h"
 
 namespace csinative::rpc {
@@ -23,6 +24,7 @@ struct FormRow {
   const char* plain;
   bool loss_aware_ok = true;
   bool plain_ok = true;
+  const char* rows = "";  // of the oracle
 };
 std::ostream& operator<<(std::ostream& out, const FormRow& row) { return out << row.name; }
 
@@ -30,6 +32,7 @@ class AddressFormTest : public ::testing::TestWithParam<FormRow> {};
 
 TEST_P(AddressFormTest, NormalizesOrFails) {
   const FormRow& row = GetParam();
+  const oracle::Rows rows(row.rows);
   Result<std::string> aware = NormalizeAddress(row.address, true);
   EXPECT_EQ(aware.ok(), row.loss_aware_ok);
   EXPECT_EQ(aware.ok() ? *aware : aware.status().message(), row.loss_aware);
@@ -38,17 +41,17 @@ TEST_P(AddressFormTest, NormalizesOrFails) {
   EXPECT_EQ(plain.ok() ? *plain : plain.status().message(), row.plain);
 }
 
-// common 7.1, and row K10 of common 20.6
+// common 7.1
 INSTANTIATE_TEST_SUITE_P(
     Common7_1, AddressFormTest,
     ::testing::Values(
         FormRow{"absolute", "/run/csi.sock", "unix:///run/csi.sock", "unix:///run/csi.sock"},
         FormRow{"unix", "unix:///run/csi.sock", "unix:///run/csi.sock", "unix:///run/csi.sock"},
         FormRow{"authority", "unix://rel/path", kAuthority, kAuthority, false, false},
-        FormRow{"K10_one_slash", "unix:/x", kOnlyUnix, "unix:/x", false},
+        FormRow{"K10_one_slash", "unix:/x", kOnlyUnix, "unix:/x", false, true, "common/20.6/10"},
         FormRow{"unix_relative", "unix:x", kOnlyUnix, "unix:x", false},
         FormRow{"abstract", "unix-abstract:x", kOnlyUnix, "unix-abstract:x", false},
-        FormRow{"K10_tcp", "localhost:1", kOnlyUnix, "localhost:1", false},
+        FormRow{"K10_tcp", "localhost:1", kOnlyUnix, "localhost:1", false, true, "common/20.6/10"},
         FormRow{"dns", "dns:///localhost:1", kOnlyUnix, "dns:///localhost:1", false},
         FormRow{"passthrough", "passthrough:///h:1", kOnlyUnix, "passthrough:///h:1", false},
         FormRow{"unknown_scheme", "tcp://h:1", kOnlyUnix, "tcp://h:1", false},

@@ -78,6 +78,7 @@ TEST_F(ChannelTest, K1_AbsolutePathIsAnAddress) {
 
 TEST_F(ChannelTest, K1_FourSlashesAreAnAbsolutePathToo) {
   const oracle::Row row("registrar/12.3/2");
+  const oracle::Row common("common/20.6/1");
   StartServer();
   ASSERT_TRUE(Run(async::WithTimeout(5s, Connect(loop, "unix:///" + dir.path() + "/s", {}))).ok());
 }
@@ -126,6 +127,7 @@ TEST_F(ChannelTest, EachDialAfterAMuteConnectionIsALoss) {
 
 TEST_F(ChannelTest, K4_WithoutCallbackTheChannelReconnects) {
   const oracle::Row row("registrar/12.3/7");
+  const oracle::Row common("common/20.6/4");
   StartServer();
   ASSERT_TRUE(Dial(Patient(Counting())).ok());
   StopServer();
@@ -136,6 +138,7 @@ TEST_F(ChannelTest, K4_WithoutCallbackTheChannelReconnects) {
 
 TEST_F(ChannelTest, K5_CallbackThatRefusesEndsTheChannel) {
   const oracle::Row row("registrar/12.3/8");
+  const oracle::Row common("common/20.6/5");
   StartServer();
   ASSERT_TRUE(Dial(Patient(LossAware(false))).ok());
   StopServer();
@@ -151,6 +154,7 @@ TEST_F(ChannelTest, K5_CallbackThatRefusesEndsTheChannel) {
 
 TEST_F(ChannelTest, K6_CallbackThatAgreesReconnects) {
   const oracle::Row row("registrar/12.3/9");
+  const oracle::Row common("common/20.6/6");
   StartServer();
   ASSERT_TRUE(Dial(Patient(LossAware(true))).ok());
   StopServer();
@@ -162,6 +166,7 @@ TEST_F(ChannelTest, K6_CallbackThatAgreesReconnects) {
 }
 
 TEST_F(ChannelTest, K11_LossIsNoticedByTheNextCallOnly) {
+  const oracle::Row row("common/20.6/11");
   StartServer();
   ASSERT_TRUE(Dial(LossAware(true)).ok());
   StopServer();

@@ -41,12 +41,18 @@ TEST_F(PprofTest, IndexListsWhatThereIs) {
 }
 
 TEST_F(PprofTest, UnknownProfileIsNotFound) {
-  for (const char* name : {"heap", "goroutine", "block", "nonsense"}) {
-    const http::Response response = Ask(StrCat("/debug/pprof/", name));
-    EXPECT_EQ(response.status, 404);
-    EXPECT_EQ(response.body, "Unknown profile\n");
+  const http::Response response = Ask("/debug/pprof/nonsense");
+  EXPECT_EQ(response.status, 404);
+  EXPECT_EQ(response.body, "Unknown profile\n");
+}
+
+TEST_F(PprofTest, ProfilesOfGosRuntimeAreNotImplemented) {
+  for (const char* name : {"allocs", "block", "goroutine", "heap", "mutex", "threadcreate"}) {
+    const http::Response response = Ask(StrCat("/debug/pprof/", name, "?debug=1"));
+    EXPECT_EQ(response.status, 501);
+    EXPECT_THAT(response.body, HasSubstr("not a Go program"));
   }
-  EXPECT_EQ(Ask("/debug/pprof/trace?seconds=1").status, 404);
+  EXPECT_EQ(Ask("/debug/pprof/trace?seconds=1").status, 501);
 }
 
 TEST_F(PprofTest, CommandLineIsJoinedByNul) {
