@@ -19,7 +19,8 @@ namespace {
 constexpr std::string_view kStyle =
     "body{font:14px/1.4 system-ui,sans-serif;margin:1.5em;color:#222;background:#fff}"
     "h1{font-size:1.3em;margin:0}h2{font-size:1.05em;margin:1.4em 0 .3em}"
-    "table{border-collapse:collapse}td,th{text-align:left;vertical-align:top;padding:.15em .9em "
+    "table{border-collapse:collapse}th{white-space:nowrap}td,th{text-align:left;vertical-align:top;"
+    "padding:.15em .9em "
     ".15em 0;border-bottom:1px solid #e4e4e4}th{font-weight:600;color:#555}"
     "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}"
     "td.e{color:#a30000;max-width:60em;overflow-wrap:anywhere}.m{color:#777}"
@@ -112,8 +113,8 @@ void AppendWork(const DebugSnapshot& snapshot, std::string* out) {
     return;
   }
   {
-    Table table(out, {"queue", "object", "state", "#since", "#failures", "#next try in",
-                      "#failed before", "last error"});
+    Table table(out, {"queue", "object", "state", "#for", "#failures", "#next try in",
+                      "#last failed", "last error"});
     for (const DebugSnapshot::Work& work : snapshot.work) {
       table.Row(work.failures > 0);
       table.Text(work.queue);
@@ -138,7 +139,7 @@ void AppendCalls(const DebugSnapshot& snapshot, std::string* out) {
     *out += "<p class=m>None in flight.</p>\n";
     return;
   }
-  Table table(out, {"method", "about", "#since", "#deadline in"});
+  Table table(out, {"method", "about", "#for", "#deadline in"});
   for (const DebugSnapshot::Call& call : snapshot.calls) {
     table.Row();
     table.Text(call.method);
@@ -166,7 +167,7 @@ void AppendQueues(const DebugSnapshot& snapshot, std::string* out) {
 void AppendWatches(const DebugSnapshot& snapshot, std::string* out) {
   if (snapshot.watches.empty()) return;
   *out += "<h2>Watches</h2>\n";
-  Table table(out, {"resource", "state", "#objects", "#memory", "#last heard before"});
+  Table table(out, {"resource", "state", "#objects", "#memory", "#silent for"});
   for (const DebugSnapshot::Watch& watch : snapshot.watches) {
     table.Row(watch.state != "watching");
     table.Text(watch.resource);
