@@ -13,6 +13,7 @@
 #include "lib/serve/endpoints.h"
 #include "lib/serve/pprof.h"
 #include "lib/sidecar/driver.h"
+#include "lib/translation/translate.h"
 
 namespace csinative::provisioner {
 async::Task<int> Program::Run() {
@@ -95,7 +96,7 @@ async::Task<bool> Program::AskDriver() {
   }
   process_.log().V(2).Infof("Detected CSI driver {}", *name);
   operations_->SetDriverName(*name);
-  if (ReplacesInTreePlugin(*name)) {
+  if (translation::ReplacesInTreePlugin(*name)) {
     process_.log().Warningf(
         "claims and volumes of the in-tree plugin that {} replaces are not handled by this build "
         "yet",
