@@ -2,26 +2,25 @@
 #include "cmd/attacher/caches.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <utility>
 #include <vector>
 
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/well_known.h"
+#include "lib/translation/translate.h"
 
 namespace csinative::attacher {
 namespace {
 
 constexpr char kVolumeIndex[] = "volume";
+constexpr char kOursIndex[] = "ours";
+constexpr char kOurs[] = "yes";
 
-void KeepAnnotations(meta::ObjectMeta* metadata, std::initializer_list<std::string_view> keys) {
-  apis::Entries<apis::StringEntry> kept;
-  for (const std::string_view key : keys) {
-    if (const std::string* value = apis::GetEntry(metadata->annotations(), key)) {
-      apis::SetEntry(&kept, key, *value);
-    }
+template <typename Predicate>
+void KeepEntries(apis::Entries<apis::StringEntry>* entries, Predicate is_kept) {
+  for (int i = entries->size() - 1; i >= 0; --i) {
+    if (!is_kept((*entries)[i].key())) entries->DeleteSubrange(i, 1);
   }
-  metadata->mutable_annotations()->Swap(&kept);
 }
 
 // Labels, owners and times of every kind are read by nobody here.
@@ -45,12 +44,27 @@ void PruneAttachment(storage::VolumeAttachment* attachment, const std::string& d
   attachment->clear_status();
 }
 
+// Of volumes of in-tree plugins, what their translation reads is kept.
 void PruneVolume(core::PersistentVolume* volume) {
-  PruneMetadata(volume->mutable_metadata());
-  KeepAnnotations(volume->mutable_metadata(), {apis::kAnnMigratedTo});
+  meta::ObjectMeta* metadata = volume->mutable_metadata();
   core::PersistentVolumeSpec* spec = volume->mutable_spec();
+  if (translation::IsMigratable(volume->spec())) {
+    apis::Entries<apis::StringEntry> labels = metadata->labels();
+    KeepEntries(&labels, translation::IsReadLabel);
+    PruneMetadata(metadata);
+    metadata->mutable_labels()->Swap(&labels);
+    KeepEntries(metadata->mutable_annotations(), [](std::string_view key) {
+      return key == apis::kAnnMigratedTo || translation::IsReadAnnotation(key);
+    });
+    core::ObjectReference claim;
+    claim.set_namespace_(spec->claimref().namespace_());
+    *spec->mutable_claimref() = std::move(claim);
+  } else {
+    PruneMetadata(metadata);
+    metadata->clear_annotations();
+    spec->clear_claimref();
+  }
   spec->clear_capacity();
-  spec->clear_claimref();
   spec->clear_persistentvolumereclaimpolicy();
   spec->clear_storageclassname();
   spec->clear_nodeaffinity();
@@ -98,6 +112,13 @@ Caches::Caches(async::EventLoop& loop, Random& random, kube::Client& client, log
   attachments_.set_prune(
       [driver](storage::VolumeAttachment* attachment) { PruneAttachment(attachment, driver); });
   KeepCurrent(&attachments_, &recent_attachments_);
+  if (options_.list_ours) {
+    attachments_.AddIndex(kOursIndex, [driver](const storage::VolumeAttachment& attachment) {
+      std::vector<std::string> values;
+      if (attachment.spec().attacher() == driver) values.emplace_back(kOurs);
+      return values;
+    });
+  }
   if (!options_.watch_volumes) return;
   attachments_.AddIndex(kVolumeIndex, [](const storage::VolumeAttachment& attachment) {
     std::vector<std::string> names;
@@ -116,6 +137,10 @@ Caches::Caches(async::EventLoop& loop, Random& random, kube::Client& client, log
 
 bool Caches::HasAttachmentOf(std::string_view volume) const {
   return !attachments_.KeysByIndex(kVolumeIndex, volume).empty();
+}
+
+std::vector<std::string> Caches::Ours() const {
+  return attachments_.KeysByIndex(kOursIndex, kOurs);
 }
 
 size_t Caches::remembered() const {

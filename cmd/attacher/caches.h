@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apis/core/v1/volume.pb.h"
 #include "apis/namespaces.h"
@@ -26,6 +27,8 @@ class Caches {
     Duration resync{};
     // Differs: without calls to the driver volumes matter to nobody, so they are not watched.
     bool watch_volumes = true;
+    // Whether Ours() will be asked for.
+    bool list_ours = false;
   };
 
   // Borrowed: loop, random and client outlive the caches.
@@ -48,6 +51,8 @@ class Caches {
   std::optional<storage::CSINode> CsiNode(const std::string& name) const {
     return csi_nodes_->Get(name);
   }
+  // The names of the attachments of this driver. REQUIRES: options said so.
+  std::vector<std::string> Ours() const;
   // Whether an attachment of any driver, in any state, names this volume.
   bool HasAttachmentOf(std::string_view volume) const;
 

@@ -28,11 +28,16 @@ AttachController::AttachController(Deps deps)
       caches_(*deps_.loop, *deps_.random, *deps_.client, deps_.log,
               {.driver = deps_.features.name,
                .resync = deps_.config.resync,
-               .watch_volumes = deps_.features.publish_unpublish_volume}),
+               .watch_volumes = deps_.features.publish_unpublish_volume,
+               .list_ours = deps_.features.lists_published_nodes}),
       handler_(ChooseHandler()),
+      reconciler_(ChooseReconciler()),
       queue_metrics_(*deps_.registry),
-      attachment_queue_(*deps_.loop,
-                        QueueOptions("csi-attacher-va", deps_.config, &queue_metrics_)),
+      attachment_queue_(
+          *deps_.loop,
+          {.queue = QueueOptions("csi-attacher-va", deps_.config, &queue_metrics_),
+           .workers = deps_.config.worker_threads,
+           .operation = [this](const std::string& name) { return OperationOn(name); }}),
       volume_queue_(*deps_.loop, QueueOptions("csi-attacher-pv", deps_.config, &queue_metrics_)) {
   FeedQueues();
 }
@@ -41,8 +46,34 @@ std::unique_ptr<Handler> AttachController::ChooseHandler() {
   if (!deps_.features.publish_unpublish_volume) {
     return std::make_unique<TrivialHandler>(*deps_.client, caches_, deps_.log);
   }
-  return std::make_unique<CsiHandler>(CsiHandler::Deps{
-      deps_.loop, deps_.client, deps_.channel, &caches_, deps_.log, deps_.features, deps_.config});
+  return std::make_unique<CsiHandler>(
+      CsiHandler::Deps{deps_.loop, deps_.client, deps_.channel,
+                       deps_.migrated_channel != nullptr ? deps_.migrated_channel : deps_.channel,
+                       &caches_, deps_.log, deps_.features, deps_.config});
+}
+
+std::unique_ptr<Reconciler> AttachController::ChooseReconciler() {
+  if (!deps_.features.publish_unpublish_volume || !deps_.features.lists_published_nodes) {
+    return nullptr;
+  }
+  return std::make_unique<Reconciler>(
+      Reconciler::Deps{.channel = deps_.channel,
+                       .caches = &caches_,
+                       .log = deps_.log,
+                       .driver = deps_.features.name,
+                       .timeout = deps_.config.call_timeout,
+                       .interval = deps_.config.reconcile_sync,
+                       .max_entries = deps_.config.max_entries,
+                       .on_difference = [this](const std::string& name) {
+                         handler_->Force(name);
+                         attachment_queue_.Add(name);
+                       }});
+}
+
+Operation AttachController::OperationOn(const std::string& attachment) const {
+  const auto known = caches_.Attachment(attachment);
+  return known && known->metadata().has_deletiontimestamp() ? Operation::kDetach
+                                                            : Operation::kAttach;
 }
 
 void AttachController::FeedQueues() {
@@ -62,6 +93,7 @@ void AttachController::FeedQueues() {
        .on_delete =
            [this](const storage::VolumeAttachment& attachment) {
              attachment_queue_.Forget(attachment.metadata().name());
+             handler_->Gone(attachment);
              const auto& source = attachment.spec().source();
              if (caches_.volumes() == nullptr || !source.has_persistentvolumename()) return;
              // A foreign attachment too may have been what kept the finalizer.
@@ -110,8 +142,10 @@ async::Task<void> AttachController::Run() {
   caches_.Start(&scope);
   Status synced = co_await caches_.WaitForSync();
   if (synced.ok()) {
-    scope.Spawn(kube::RunWorkers(&attachment_queue_, deps_.config.worker_threads,
-                                 [this](std::string name) { return SyncAttachment(name); }));
+    scope.Spawn(attachment_queue_.Run(
+        [this](std::string name) { return SyncAttachment(std::move(name)); }));
+    scope.Spawn(attachment_queue_.ReportBacklog(deps_.log));
+    if (reconciler_) scope.Spawn(reconciler_->Run());
     scope.Spawn(kube::RunWorkers(&volume_queue_, deps_.config.worker_threads,
                                  [this](std::string name) { return SyncVolume(name); }));
   }

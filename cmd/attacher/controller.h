@@ -7,10 +7,12 @@
 #include <memory>
 #include <string>
 
+#include "cmd/attacher/attachment_queue.h"
 #include "cmd/attacher/caches.h"
 #include "cmd/attacher/config.h"
 #include "cmd/attacher/driver_features.h"
 #include "cmd/attacher/handler.h"
+#include "cmd/attacher/reconciler.h"
 #include "lib/async/task.h"
 #include "lib/base/random.h"
 #include "lib/kube/client.h"
@@ -30,6 +32,8 @@ class AttachController {
     Random* random;
     kube::Client* client;
     rpc::Channel* channel;
+    // For calls about volumes that were of an in-tree plugin; null: the same.
+    rpc::Channel* migrated_channel = nullptr;
     metrics::Registry* registry;
     log::Logger log;
     DriverFeatures features;
@@ -45,6 +49,8 @@ class AttachController {
 
  private:
   std::unique_ptr<Handler> ChooseHandler();
+  std::unique_ptr<Reconciler> ChooseReconciler();
+  Operation OperationOn(const std::string& attachment) const;
   void FeedQueues();
   bool IsOurs(const storage::VolumeAttachment& attachment) const {
     return attachment.spec().attacher() == deps_.features.name;
@@ -57,8 +63,9 @@ class AttachController {
   const std::string finalizer_;
   Caches caches_;
   std::unique_ptr<Handler> handler_;
+  std::unique_ptr<Reconciler> reconciler_;  // if the driver can be compared with
   metrics::WorkQueueMetrics queue_metrics_;
-  kube::WorkQueue attachment_queue_;
+  AttachmentQueue attachment_queue_;
   kube::WorkQueue volume_queue_;
 };
 

@@ -15,10 +15,12 @@ using ::csi::v1::ControllerPublishVolumeRequest;
 using ::csi::v1::ControllerUnpublishVolumeRequest;
 
 async::Task<Status> CsiHandler::SyncAttachment(Attachment attachment) {
+  const bool forced = forced_.erase(attachment.metadata().name()) > 0;
+  const Doubt doubt = forced ? Doubt::kDriverDisagrees : Doubt::kNone;
   if (attachment.metadata().has_deletiontimestamp()) {
-    co_return co_await Detach(std::move(attachment));
+    co_return co_await Detach(std::move(attachment), doubt);
   }
-  co_return co_await Attach(std::move(attachment));
+  co_return co_await Attach(std::move(attachment), doubt);
 }
 
 std::optional<storage::VolumeAttachment> CsiHandler::Current(const Attachment& attachment) const {
@@ -37,14 +39,14 @@ async::Task<Result<storage::VolumeAttachment>> CsiHandler::PatchAttachment(
 
 // --- attach --------------------------------------------------------------------------------------
 
-async::Task<Status> CsiHandler::Attach(Attachment attachment) {
+async::Task<Status> CsiHandler::Attach(Attachment attachment, Doubt doubt) {
   const std::string name = attachment.metadata().name();
-  if (attachment.status().attached()) co_return Status();
+  if (attachment.status().attached() && doubt == Doubt::kNone) co_return Status();
   deps_.log.V(2).Info("Starting attach operation", "VolumeAttachment", name);
   auto published = co_await Publish(attachment);
   if (!published.ok()) {
     co_return co_await Report(std::move(attachment), OperationError::Kind::kAttach,
-                              published.status());
+                              published.status(), doubt);
   }
   const std::optional<Attachment> current = Current(attachment);
   if (!current) co_return Status();
@@ -61,11 +63,12 @@ async::Task<Status> CsiHandler::Attach(Attachment attachment) {
 }
 
 async::Task<Result<PublishContext>> CsiHandler::Publish(Attachment attachment) {
-  auto spec = co_await SpecToAttach(attachment.spec().source());
-  if (!spec.ok()) co_return spec.status();
-  auto request = PublishRequest(*spec, deps_.config.default_fs_type, deps_.features);
+  auto volume = co_await VolumeToAttach(attachment.spec().source());
+  if (!volume.ok()) co_return volume.status();
+  rpc::Channel& channel = ChannelFor(volume->migrated);
+  auto request = PublishRequest(volume->spec, deps_.config.default_fs_type, deps_.features);
   if (!request.ok()) co_return request.status();
-  auto secrets = co_await ReadPublishSecret(deps_.client, *std::move(spec));
+  auto secrets = co_await ReadPublishSecret(deps_.client, std::move(volume->spec));
   if (!secrets.ok()) co_return secrets.status();
   FillSecrets(*secrets, request->mutable_secrets());
   CSI_CO_ASSIGN_OR_RETURN(*request->mutable_node_id(),
@@ -74,37 +77,40 @@ async::Task<Result<PublishContext>> CsiHandler::Publish(Attachment attachment) {
   CSI_CO_RETURN_IF_ERROR(co_await Prepare(attachment, request->node_id()));
   auto response = co_await async::WithTimeout(
       deps_.config.call_timeout,
-      csi::Call<ControllerPublishVolumeRequest>(*deps_.channel, *std::move(request)));
+      csi::Call<ControllerPublishVolumeRequest>(channel, *std::move(request)));
   if (!response.ok()) co_return response.status();
   const auto& context = response->publish_context();
   co_return PublishContext(context.begin(), context.end());
 }
 
-async::Task<Result<core::PersistentVolumeSpec>> CsiHandler::SpecToAttach(
-    storage::VolumeAttachmentSource source) {
+async::Task<Result<CsiVolume>> CsiHandler::VolumeToAttach(storage::VolumeAttachmentSource source) {
   CSI_CO_RETURN_IF_ERROR(CheckSource(source));
-  if (source.has_inlinevolumespec()) co_return InlineSpecOf(source);
+  if (source.has_inlinevolumespec()) co_return InlineVolumeOf(source);
   const std::string& name = source.persistentvolumename();
-  const std::optional<core::PersistentVolume> volume = deps_.caches->Volume(name);
+  std::optional<core::PersistentVolume> volume = deps_.caches->Volume(name);
   if (!volume) co_return kube::CacheNotFound("persistentvolume", name);
   if (volume->metadata().has_deletiontimestamp()) {
     co_return FailedPreconditionError(
         StrCat("PersistentVolume \"", name, "\" is marked for deletion"));
   }
-  if (HasFinalizer(volume->metadata(), finalizer_)) co_return CsiSpecOf(*volume);
+  if (HasFinalizer(volume->metadata(), finalizer_)) co_return CsiVolumeOf(*std::move(volume));
   auto patched = co_await deps_.client->Patch<core::PersistentVolume>(
       {"", name}, kube::PatchType::kJson, AddVolumeFinalizer(volume->metadata(), finalizer_));
   if (!patched.ok()) {
     co_return patched.status().WithContext("could not add PersistentVolume finalizer");
   }
   deps_.caches->Remember(*patched);
-  co_return CsiSpecOf(*patched);
+  co_return CsiVolumeOf(*std::move(patched));
 }
 
 async::Task<Status> CsiHandler::Prepare(Attachment attachment, std::string node_id) {
   const std::optional<Attachment> current = Current(attachment);
   if (!current) {
     co_return kube::CacheNotFound("volumeattachment", attachment.metadata().name());
+  }
+  // Differs: upstream publishes, and then unpublishes.
+  if (current->metadata().has_deletiontimestamp()) {
+    co_return FailedPreconditionError("the VolumeAttachment is being deleted");
   }
   std::optional<std::string> body = PrepareAttachment(current->metadata(), finalizer_, node_id);
   if (!body) co_return Status();
@@ -115,11 +121,14 @@ async::Task<Status> CsiHandler::Prepare(Attachment attachment, std::string node_
 
 // --- detach --------------------------------------------------------------------------------------
 
-async::Task<Status> CsiHandler::Detach(Attachment attachment) {
+async::Task<Status> CsiHandler::Detach(Attachment attachment, Doubt doubt) {
   const std::string name = attachment.metadata().name();
+  if (gone_.contains(attachment.metadata().uid())) co_return Status();
   // Without the finalizer it counts as detached, whatever the status says: unpublish was done, or
   // publish never tried.
-  if (!HasFinalizer(attachment.metadata(), finalizer_)) co_return Status();
+  if (!HasFinalizer(attachment.metadata(), finalizer_) && doubt == Doubt::kNone) {
+    co_return Status();
+  }
   deps_.log.V(2).Info("Starting detach operation", "VolumeAttachment", name);
   Status detached = co_await Unpublish(attachment);
   if (detached.ok()) {
@@ -128,17 +137,18 @@ async::Task<Status> CsiHandler::Detach(Attachment attachment) {
   }
   if (!detached.ok()) {
     co_return co_await Report(std::move(attachment), OperationError::Kind::kDetach,
-                              std::move(detached));
+                              std::move(detached), doubt);
   }
   deps_.log.V(2).Info("Detached", "VolumeAttachment", name);
   co_return Status();
 }
 
 async::Task<Status> CsiHandler::Unpublish(Attachment attachment) {
-  auto spec = SpecToDetach(attachment.spec().source());
-  if (!spec.ok()) co_return spec.status();
-  ControllerUnpublishVolumeRequest request = UnpublishRequest(*spec);
-  auto secrets = co_await ReadPublishSecret(deps_.client, *std::move(spec));
+  auto volume = VolumeOf(*deps_.caches, attachment.spec().source());
+  if (!volume.ok()) co_return volume.status();
+  rpc::Channel& channel = ChannelFor(volume->migrated);
+  ControllerUnpublishVolumeRequest request = UnpublishRequest(volume->spec);
+  auto secrets = co_await ReadPublishSecret(deps_.client, std::move(volume->spec));
   if (!secrets.ok()) co_return secrets.status();
   FillSecrets(*secrets, request.mutable_secrets());
   CSI_CO_ASSIGN_OR_RETURN(*request.mutable_node_id(),
@@ -146,17 +156,8 @@ async::Task<Status> CsiHandler::Unpublish(Attachment attachment) {
                                    deps_.features.name, RecordedNodeId::kUse));
   auto response = co_await async::WithTimeout(
       deps_.config.call_timeout,
-      csi::Call<ControllerUnpublishVolumeRequest>(*deps_.channel, std::move(request)));
+      csi::Call<ControllerUnpublishVolumeRequest>(channel, std::move(request)));
   co_return response.ok() ? Status() : response.status();
-}
-
-Result<core::PersistentVolumeSpec> CsiHandler::SpecToDetach(
-    const storage::VolumeAttachmentSource& source) const {
-  CSI_RETURN_IF_ERROR(CheckSource(source));
-  if (source.has_inlinevolumespec()) return InlineSpecOf(source);
-  const auto volume = deps_.caches->Volume(source.persistentvolumename());
-  if (!volume) return kube::CacheNotFound("persistentvolume", source.persistentvolumename());
-  return CsiSpecOf(*volume);
 }
 
 async::Task<Status> CsiHandler::MarkAsDetached(Attachment attachment) {
@@ -169,17 +170,28 @@ async::Task<Status> CsiHandler::MarkAsDetached(Attachment attachment) {
     // First the finalizer: should the second write get lost, unpublish is not repeated.
     auto released = co_await PatchAttachment(
         name, RemoveAttachmentFinalizer(current->metadata(), finalizer_), "");
-    if (!released.ok()) co_return released.status();
+    if (!released.ok() && !kube::IsNotFound(released.status())) co_return released.status();
+    if (!released.ok()) {
+      NoteGone(*current);
+      co_return Status();
+    }
     current = *std::move(released);
   }
   auto marked = co_await PatchAttachment(name, MarkDetached(current->status()), "status");
+  if (marked.ok()) co_return Status();
+  if (!kube::IsNotFound(marked.status())) co_return marked.status();
   // Mostly the object went with its last finalizer.
-  if (!marked.ok() && !kube::IsNotFound(marked.status())) co_return marked.status();
+  NoteGone(*current);
   co_return Status();
 }
 
+void CsiHandler::NoteGone(const Attachment& attachment) {
+  // Otherwise nobody would take the note away.
+  if (Current(attachment)) gone_.insert(attachment.metadata().uid());
+}
+
 async::Task<Status> CsiHandler::Report(Attachment attachment, OperationError::Kind kind,
-                                       Status failure) {
+                                       Status failure, Doubt doubt) {
   // The process is ending: nobody failed.
   if (Status running = co_await async::CancellationStatus(); !running.ok()) co_return running;
   const std::string name = attachment.metadata().name();
@@ -188,10 +200,19 @@ async::Task<Status> CsiHandler::Report(Attachment attachment, OperationError::Ki
                       failure.WithContext(attach ? "failed to attach" : "failed to detach"));
   const std::optional<Attachment> current = Current(attachment);
   if (!current) co_return failure;
+  // Its deletion has queued it for a detach.
+  if (attach && current->metadata().has_deletiontimestamp()) co_return Status();
+  // Somebody else has changed the object: the next attempt, made from the new one, is soon.
+  if (kube::IsConflict(failure)) co_return failure;
   OperationError error{kind, failure.message(), deps_.clock->WallNow(), std::nullopt};
   if (attach && deps_.config.error_codes == ErrorCodes::kSave && failure.rpc_error() != nullptr) {
     error.code = failure.rpc_error()->grpc_code;
   }
+  // Differs (external-attacher#215): the driver says that the volume is not on that node, and the
+  // node no longer exists, so the volume is not attached; upstream leaves it so, and every other
+  // node has to wait.
+  error.no_longer_attached = attach && doubt == Doubt::kDriverDisagrees &&
+                             !deps_.caches->CsiNode(current->spec().nodename());
   auto saved = co_await PatchAttachment(name, SaveError(current->status(), error), "status");
   if (!saved.ok()) {
     deps_.log.Error(saved.status(), "Failed to save the error to the attachment",

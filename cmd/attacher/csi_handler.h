@@ -6,12 +6,16 @@
 // A live attachment: finalizer on the volume, finalizer and node id on the attachment, publish,
 // status. One that is going away and has the finalizer: unpublish, finalizer off, status. Every
 // failure is written to the status and tried again. If the process dies in between, the next one
-// repeats the step: drivers are idempotent.
+// repeats the step: drivers are idempotent. When the driver has said that an attachment is not what
+// its status says (Force), the same is done although the status says that it is done.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
+#include "cmd/attacher/attached_volume.h"
 #include "cmd/attacher/caches.h"
 #include "cmd/attacher/config.h"
 #include "cmd/attacher/driver_features.h"
@@ -31,6 +35,7 @@ class CsiHandler final : public Handler {
     const Clock* clock;
     kube::Client* client;
     rpc::Channel* channel;
+    rpc::Channel* migrated_channel;  // for volumes that were of an in-tree plugin
     Caches* caches;
     log::Logger log;
     DriverFeatures features;
@@ -41,32 +46,47 @@ class CsiHandler final : public Handler {
 
   async::Task<Status> SyncAttachment(storage::VolumeAttachment attachment) override;
   async::Task<Status> SyncVolume(core::PersistentVolume volume) override;
+  void Force(const std::string& attachment) override { forced_.insert(attachment); }
+  void Gone(const storage::VolumeAttachment& attachment) override {
+    forced_.erase(attachment.metadata().name());
+    gone_.erase(attachment.metadata().uid());
+  }
 
  private:
   using Attachment = storage::VolumeAttachment;
+  // Whether the driver has said that the attachment's status is wrong.
+  enum class Doubt { kNone, kDriverDisagrees };
 
-  async::Task<Status> Attach(Attachment attachment);
+  async::Task<Status> Attach(Attachment attachment, Doubt doubt);
   // Up to the driver's answer.
   async::Task<Result<PublishContext>> Publish(Attachment attachment);
-  async::Task<Result<core::PersistentVolumeSpec>> SpecToAttach(
-      storage::VolumeAttachmentSource source);
+  async::Task<Result<CsiVolume>> VolumeToAttach(storage::VolumeAttachmentSource source);
   async::Task<Status> Prepare(Attachment attachment, std::string node_id);
 
-  async::Task<Status> Detach(Attachment attachment);
+  async::Task<Status> Detach(Attachment attachment, Doubt doubt);
   async::Task<Status> Unpublish(Attachment attachment);
-  Result<core::PersistentVolumeSpec> SpecToDetach(
-      const storage::VolumeAttachmentSource& source) const;
   async::Task<Status> MarkAsDetached(Attachment attachment);
+
+  // The API server does not have it any more.
+  void NoteGone(const Attachment& attachment);
 
   // The newest copy of this incarnation; nothing when it is gone.
   std::optional<Attachment> Current(const Attachment& attachment) const;
   async::Task<Result<Attachment>> PatchAttachment(std::string name, std::string body,
                                                   std::string subresource);
-  // Into the status, as well as that goes. Returns the failure.
-  async::Task<Status> Report(Attachment attachment, OperationError::Kind kind, Status failure);
+  // Into the status, as well as that goes. Returns the failure, Ok if there is nothing to try
+  // again.
+  async::Task<Status> Report(Attachment attachment, OperationError::Kind kind, Status failure,
+                             Doubt doubt);
+  rpc::Channel& ChannelFor(bool migrated) const {
+    return migrated ? *deps_.migrated_channel : *deps_.channel;
+  }
 
   const Deps deps_;
   const std::string finalizer_;
+  std::set<std::string> forced_;  // names of attachments
+  // Uids of attachments that went with their finalizer, until the cache knows.
+  std::set<std::string> gone_;
 };
 
 }  // namespace csinative::attacher

@@ -13,7 +13,7 @@ struct DriverFeatures {
   bool publish_unpublish_volume = false;
   bool publish_readonly = false;
   bool single_node_multi_writer = false;
-  // LIST_VOLUMES with LIST_VOLUMES_PUBLISHED_NODES: attachments could be reconciled.
+  // LIST_VOLUMES with LIST_VOLUMES_PUBLISHED_NODES: attachments are compared with the list.
   bool lists_published_nodes = false;
 };
 

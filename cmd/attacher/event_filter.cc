@@ -4,6 +4,7 @@
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/well_known.h"
 #include "cmd/attacher/patches.h"
+#include "lib/translation/translate.h"
 
 namespace csinative::attacher {
 namespace {
@@ -38,14 +39,7 @@ bool NeedsSync(const core::PersistentVolume& volume, std::string_view finalizer,
                std::string_view driver) {
   if (!HasFinalizer(volume.metadata(), finalizer)) return false;
   if (volume.metadata().has_deletiontimestamp()) return true;
-  return IsMigratable(volume.spec()) && !IsMigratedTo(volume, driver);
-}
-
-bool IsMigratable(const core::PersistentVolumeSpec& spec) {
-  const core::PersistentVolumeSource& source = spec.persistentvolumesource();
-  return source.has_gcepersistentdisk() || source.has_awselasticblockstore() ||
-         source.has_cinder() || source.has_azuredisk() || source.has_azurefile() ||
-         source.has_vspherevolume() || source.has_portworxvolume();
+  return translation::IsMigratable(volume.spec()) && !IsMigratedTo(volume, driver);
 }
 
 bool IsMigratedTo(const core::PersistentVolume& volume, std::string_view driver) {

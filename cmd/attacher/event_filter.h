@@ -20,9 +20,7 @@ bool NeedsSync(const storage::VolumeAttachment& old_attachment,
 bool NeedsSync(const core::PersistentVolume& volume, std::string_view finalizer,
                std::string_view driver);
 
-// An in-tree volume that a CSI driver could take over.
-bool IsMigratable(const core::PersistentVolumeSpec& spec);
-// ... and that this driver has taken over.
+// Whether this driver has taken the volume over from an in-tree plugin.
 bool IsMigratedTo(const core::PersistentVolume& volume, std::string_view driver);
 
 }  // namespace csinative::attacher

@@ -4,6 +4,8 @@
 // once, at start (attacher 3, step 17). Loop only.
 #pragma once
 
+#include <string>
+
 #include "apis/core/v1/volume.pb.h"
 #include "apis/namespaces.h"
 #include "apis/storage/v1/storage.pb.h"
@@ -19,6 +21,12 @@ class Handler {
   // The attachment is one of this driver.
   virtual async::Task<Status> SyncAttachment(storage::VolumeAttachment attachment) = 0;
   virtual async::Task<Status> SyncVolume(core::PersistentVolume volume) = 0;
+
+  // The next sync of this attachment does its work even where the status says that it is done: the
+  // driver said otherwise (attacher 11a).
+  virtual void Force(const std::string& attachment) = 0;
+  // The attachment is no longer there.
+  virtual void Gone(const storage::VolumeAttachment& attachment) = 0;
 };
 
 }  // namespace csinative::attacher

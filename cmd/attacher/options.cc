@@ -46,6 +46,8 @@ AttachConfig Options::ToConfig(const cli::FeatureGates& known) const {
   config.retry_max = retry_interval_max;
   config.worker_threads =
       static_cast<int>(std::min<uint64_t>(worker_threads, std::numeric_limits<int>::max()));
+  config.max_entries = static_cast<int32_t>(max_entries);  // as upstream: cut, not checked
+  config.reconcile_sync = reconcile_sync;
   return config;
 }
 

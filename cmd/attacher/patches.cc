@@ -32,6 +32,15 @@ std::string In(std::string_view member, const std::vector<std::string>& members)
   return StrCat("{\"", member, "\":{", Join(members, ","), "}}");
 }
 
+// Members of metadata that replace the finalizers of exactly this version of the object.
+void AddFinalizers(const meta::ObjectMeta& old, const std::vector<std::string>& finalizers,
+                   std::vector<std::string>* members) {
+  members->push_back(
+      StrCat(R"("finalizers":)", finalizers.empty() ? "null" : JsonList(finalizers)));
+  if (old.resourceversion().empty()) return;
+  members->push_back(StrCat(R"("resourceVersion":)", Json(old.resourceversion())));
+}
+
 // The member attachmentMetadata, empty when nothing differs.
 std::string ContextDifference(const apis::Entries<apis::StringEntry>& old_context,
                               const PublishContext& new_context) {
@@ -102,7 +111,7 @@ std::optional<std::string> PrepareAttachment(const meta::ObjectMeta& attachment,
   if (!HasFinalizer(attachment, finalizer)) {
     std::vector<std::string> all(attachment.finalizers().begin(), attachment.finalizers().end());
     all.emplace_back(finalizer);
-    members.push_back(StrCat(R"("finalizers":)", JsonList(all)));
+    AddFinalizers(attachment, all, &members);
   }
   if (members.empty()) return std::nullopt;
   return In("metadata", members);
@@ -114,7 +123,9 @@ std::string RemoveAttachmentFinalizer(const meta::ObjectMeta& attachment,
   for (const std::string& other : attachment.finalizers()) {
     if (other != finalizer) others.push_back(other);
   }
-  return In("metadata", {StrCat(R"("finalizers":)", others.empty() ? "null" : JsonList(others))});
+  std::vector<std::string> members;
+  AddFinalizers(attachment, others, &members);
+  return In("metadata", members);
 }
 
 std::string MarkAttached(const storage::VolumeAttachmentStatus& status,
@@ -153,9 +164,13 @@ std::string SaveError(const storage::VolumeAttachmentStatus& status, const Opera
   if (!apis::SameTime(old.time(), time)) {
     members.push_back(StrCat(R"("time":)", Json(apis::FormatTime(time))));
   }
-  if (members.empty()) return "{}";
-  return In("status", {StrCat(attach ? R"("attachError":{)" : R"("detachError":{)",
-                              Join(members, ","), "}")});
+  std::vector<std::string> all;
+  if (!members.empty()) {
+    all.push_back(
+        StrCat(attach ? R"("attachError":{)" : R"("detachError":{)", Join(members, ","), "}"));
+  }
+  if (error.no_longer_attached && status.attached()) all.emplace_back(R"("attached":false)");
+  return In("status", all);
 }
 
 }  // namespace csinative::attacher

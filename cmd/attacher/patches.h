@@ -30,6 +30,9 @@ Result<std::string> RemoveVolumeFinalizer(const meta::ObjectMeta& volume,
 
 // Merge patches of an attachment. The first puts finalizer and node id, as far as they are missing;
 // nothing when both are there.
+// Differs: a patch of finalizers names the resource version that it is made from. It replaces the
+// whole list, so upstream's, made from an old copy, brings back what others have removed and takes
+// away what they have added; here the API server answers with a conflict.
 std::optional<std::string> PrepareAttachment(const meta::ObjectMeta& attachment,
                                              std::string_view finalizer, std::string_view node_id);
 std::string RemoveAttachmentFinalizer(const meta::ObjectMeta& attachment,
@@ -46,6 +49,8 @@ struct OperationError {
   std::string message;
   WallTime time;
   std::optional<int> code;  // gRPC
+  // The attachment counts as detached, too.
+  bool no_longer_attached = false;
 };
 // Differs: the message is cut to what the API server takes; upstream's write fails and the user
 // sees nothing.

@@ -13,6 +13,7 @@
 #include "lib/serve/endpoints.h"
 #include "lib/sidecar/driver.h"
 #include "lib/sidecar/graceful.h"
+#include "lib/translation/translate.h"
 
 namespace csinative::attacher {
 namespace {
@@ -68,8 +69,7 @@ bool Program::ConnectToApi() {
   return true;
 }
 
-async::Task<bool> Program::ConnectToDriver() {
-  operations_ = std::make_shared<metrics::CsiOperations>(process_.metrics());
+async::Task<bool> Program::Connect() {
   auto connected =
       co_await sidecar::ConnectDriver(&process_, options_.common.csi_address,
                                       {.log = process_.log(),
@@ -81,10 +81,28 @@ async::Task<bool> Program::ConnectToDriver() {
   channel_ = *std::move(connected);
   Status ready = co_await csi::WaitUntilReady(*channel_, options_.timeout, process_.log());
   if (!ready.ok()) co_return Fail(ready, "Failed to probe the CSI driver");
+  co_return true;
+}
+
+async::Task<bool> Program::ConnectToDriver() {
+  operations_ = std::make_shared<metrics::CsiOperations>(process_.metrics());
+  const bool connected = co_await Connect();
+  if (!connected) co_return false;
   auto name = co_await async::WithTimeout(kNameTimeout, csi::GetDriverName(*channel_));
   if (!name.ok()) co_return Fail(name.status(), "Failed to get the CSI driver name");
   driver_ = *std::move(name);
   process_.log().V(2).Info("CSI driver name", "driver", driver_);
+  if (translation::ReplacesInTreePlugin(driver_)) {
+    // Upstream: a connection of its own for calls that are told apart in metrics. What was measured
+    // before is gone.
+    process_.log().V(2).Info("Supporting CSI migration for the driver", "driver", driver_);
+    channel_.reset();
+    process_.metrics().RemoveFamily("csi_sidecar_operations_seconds");
+    operations_ = std::make_shared<metrics::CsiOperations>(
+        process_.metrics(), metrics::CsiOperations::Options{.varying_labels = {"migrated"}});
+    operations_->SetDriverName(driver_);
+    co_return co_await Connect();
+  }
   operations_->SetDriverName(driver_);
   co_return true;
 }
@@ -118,11 +136,6 @@ async::Task<bool> Program::AskDriver() {
     co_return true;
   }
   process_.log().V(2).Info("CSI driver supports ControllerPublishVolume, using the CSI handler");
-  if (features_.lists_published_nodes) {
-    process_.log().Warningf(
-        "The driver lists the nodes of its volumes, but this build does not compare attachments "
-        "with that list yet: --reconcile-sync and --max-entries have no effect");
-  }
   co_return true;
 }
 
@@ -152,6 +165,10 @@ void Program::BuildController() {
   deps.client = client_.get();
   leading_channel_.emplace(*channel_, [this] { return CheckMayAct().status(); });
   deps.channel = &*leading_channel_;
+  migrated_channel_.emplace(*channel_);
+  leading_migrated_channel_.emplace(*migrated_channel_,
+                                    [this] { return CheckMayAct().status(); });
+  deps.migrated_channel = &*leading_migrated_channel_;
   deps.registry = &process_.metrics();
   deps.log = process_.log();
   deps.features = features_;

@@ -6,42 +6,11 @@
 
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/well_known.h"
-#include "cmd/attacher/event_filter.h"
 #include "lib/base/strings.h"
 #include "lib/csi/access_modes.h"
 #include "lib/kube/errors.h"
 
 namespace csinative::attacher {
-
-Status CheckSource(const storage::VolumeAttachmentSource& source) {
-  if (source.has_persistentvolumename() && source.has_inlinevolumespec()) {
-    return InvalidArgumentError(
-        "both InlineCSIVolumeSource and PersistentVolumeName specified in VA source");
-  }
-  if (!source.has_persistentvolumename() && !source.has_inlinevolumespec()) {
-    return InvalidArgumentError(
-        "neither InlineCSIVolumeSource nor PersistentVolumeName specified in VA source");
-  }
-  return Status();
-}
-
-Result<core::PersistentVolumeSpec> CsiSpecOf(const core::PersistentVolume& volume) {
-  if (IsMigratable(volume.spec())) {
-    return UnimplementedError(
-        "failed to translate in tree pv to CSI: this build does not translate in-tree volumes");
-  }
-  if (!volume.spec().persistentvolumesource().has_csi()) {
-    return InvalidArgumentError("pv spec contained non-csi source that was not migrated");
-  }
-  return volume.spec();
-}
-
-Result<core::PersistentVolumeSpec> InlineSpecOf(const storage::VolumeAttachmentSource& source) {
-  if (!source.inlinevolumespec().persistentvolumesource().has_csi()) {
-    return InvalidArgumentError("inline volume spec contains nil CSI source");
-  }
-  return source.inlinevolumespec();
-}
 
 Result<::csi::v1::VolumeCapability> CapabilityOf(const core::PersistentVolumeSpec& spec,
                                                  const std::string& default_fs_type,

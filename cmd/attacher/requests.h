@@ -16,15 +16,6 @@
 
 namespace csinative::attacher {
 
-// The CSI volume of a persistent volume. Fails for other kinds, and for in-tree volumes: their
-// translation (attacher 12) is not part of this build.
-Result<core::PersistentVolumeSpec> CsiSpecOf(const core::PersistentVolume& volume);
-// The volume inside an attachment that names no object.
-Result<core::PersistentVolumeSpec> InlineSpecOf(const storage::VolumeAttachmentSource& source);
-
-// An attachment names an object or holds a volume, exactly one of both.
-Status CheckSource(const storage::VolumeAttachmentSource& source);
-
 Result<::csi::v1::VolumeCapability> CapabilityOf(const core::PersistentVolumeSpec& spec,
                                                  const std::string& default_fs_type,
                                                  const DriverFeatures& features);

@@ -4,6 +4,7 @@
 // only.
 #pragma once
 
+#include <string>
 #include <utility>
 
 #include "cmd/attacher/caches.h"
@@ -21,6 +22,8 @@ class TrivialHandler final : public Handler {
 
   async::Task<Status> SyncAttachment(storage::VolumeAttachment attachment) override;
   async::Task<Status> SyncVolume(core::PersistentVolume) override { co_return Status(); }
+  void Force(const std::string&) override {}
+  void Gone(const storage::VolumeAttachment&) override {}
 
  private:
   kube::Client& client_;

@@ -16,6 +16,7 @@
 #include "lib/sidecar/debug_report.h"
 #include "lib/sidecar/driver.h"
 #include "lib/sidecar/graceful.h"
+#include "lib/translation/translate.h"
 
 namespace csinative::provisioner {
 async::Task<int> Program::Run() {
@@ -103,7 +104,7 @@ async::Task<bool> Program::AskDriver() {
   }
   process_.log().V(2).Infof("Detected CSI driver {}", *name);
   operations_->SetDriverName(*name);
-  if (ReplacesInTreePlugin(*name)) {
+  if (translation::ReplacesInTreePlugin(*name)) {
     process_.log().Warningf(
         "claims and volumes of the in-tree plugin that {} replaces are not handled by this build "
         "yet",

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/provisioner/startup.h"
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <utility>
 
@@ -48,14 +46,6 @@ async::Task<bool> LacksAttributesClass(kube::Client* client) {
     if (kind != resource.MemberEnd() && kind->value == "VolumeAttributesClass") co_return false;
   }
   co_return true;
-}
-
-bool ReplacesInTreePlugin(std::string_view driver) {
-  constexpr std::array<std::string_view, 7> kDrivers{
-      "ebs.csi.aws.com",    "pd.csi.storage.gke.io", "cinder.csi.openstack.org",
-      "disk.csi.azure.com", "file.csi.azure.com",    "csi.vsphere.vmware.com",
-      "pxd.portworx.com"};
-  return std::find(kDrivers.begin(), kDrivers.end(), driver) != kDrivers.end();
 }
 
 std::string ProcessIdentity(const Clock& clock, Random& random, const std::string& driver) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "cmd/provisioner/driver_features.h"
 #include "lib/async/task.h"
@@ -25,9 +24,6 @@ async::Task<Result<DriverFeatures>> ReadDriverFeatures(rpc::Channel* channel, st
 // Whether the API server answers clearly that it knows no VolumeAttributesClass: the feature is
 // then off unless it was asked for. The client outlives the task.
 async::Task<bool> LacksAttributesClass(kube::Client* client);
-
-// Whether volumes of an in-tree plugin are handed to this driver (provisioner 16).
-bool ReplacesInTreePlugin(std::string_view driver);
 
 // "<milliseconds since 1970>-<0 to 9999>-<driver>", for the attributes of volumes.
 std::string ProcessIdentity(const Clock& clock, Random& random, const std::string& driver);

@@ -136,6 +136,11 @@ void WorkQueue::Refuse() {
   waiters_.WakeAll();
 }
 
+Duration WorkQueue::OldestWait() const {
+  if (queue_.empty()) return Duration::zero();
+  return loop_.Now() - dirty_.at(queue_.front());
+}
+
 std::optional<MonotonicTime> WorkQueue::DelayedUntil(const std::string& item) const {
   auto it = delayed_by_item_.find(item);
   if (it == delayed_by_item_.end()) return std::nullopt;

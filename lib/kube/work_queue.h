@@ -61,6 +61,8 @@ class WorkQueue {
   bool shutting_down() const { return shutting_down_; }
   size_t size() const { return queue_.size(); }
   size_t processing() const { return processing_.size(); }
+  // How long the item has waited that is handed out next; zero if none waits.
+  Duration OldestWait() const;
 
   // When an item that waits for its time is added.
   std::optional<MonotonicTime> DelayedUntil(const std::string& item) const;

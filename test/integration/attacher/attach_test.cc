@@ -4,7 +4,9 @@
 // user sees when the driver fails.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <string>
+#include <utility>
 
 #include "lib/csi/calls.h"
 #include "lib/rpc/channel.h"
@@ -31,6 +33,30 @@ async::Task<std::string> MakeVolume(async::EventLoop* loop, std::string socket) 
   co_return made.ok() ? made->volume().volume_id() : "";
 }
 
+// As somebody who knows nothing of Kubernetes does.
+async::Task<void> Unpublish(async::EventLoop* loop, std::string socket, std::string handle) {
+  auto channel = co_await rpc::Connect(*loop, "unix://" + socket, {});
+  EXPECT_TRUE(channel.ok());
+  if (!channel.ok()) co_return;
+  ::csi::v1::ControllerUnpublishVolumeRequest request;
+  request.set_volume_id(handle);
+  request.set_node_id("node-1");
+  auto done = co_await csi::Call<::csi::v1::ControllerUnpublishVolumeRequest>(**channel,
+                                                                              std::move(request));
+  EXPECT_TRUE(done.ok());
+}
+
+async::Task<bool> ListsNodes(async::EventLoop* loop, std::string socket) {
+  auto channel = co_await rpc::Connect(*loop, "unix://" + socket, {});
+  if (!channel.ok()) co_return false;
+  auto listed = co_await csi::Call<::csi::v1::ListVolumesRequest>(**channel, {});
+  if (!listed.ok()) co_return false;
+  for (const auto& entry : listed->entries()) {
+    if (entry.status().published_node_ids_size() > 0) co_return true;
+  }
+  co_return false;
+}
+
 class AttachTest : public AttacherFixture {
  protected:
   // Volume, its object and a node; then the attacher with further arguments.
@@ -38,12 +64,12 @@ class AttachTest : public AttacherFixture {
                 std::vector<std::string> attacher_arguments = {}) {
     const std::string kubeconfig = StartApi();
     StartDriver(std::move(driver_arguments));
-    const std::string handle = async::RunTask(loop_, MakeVolume(&loop_, socket()));
-    ASSERT_NE(handle, "");
+    handle_ = async::RunTask(loop_, MakeVolume(&loop_, socket()));
+    ASSERT_NE(handle_, "");
     Add(R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"pv"},"spec":{
         "capacity":{"storage":"1Mi"},"accessModes":["ReadWriteOnce"],
         "csi":{"driver":")" +
-        std::string(kDriver) + R"(","volumeHandle":")" + handle + R"("}}})");
+        std::string(kDriver) + R"(","volumeHandle":")" + handle_ + R"("}}})");
     Add(R"({"apiVersion":"storage.k8s.io/v1","kind":"CSINode","metadata":{"name":"node"},"spec":{
         "drivers":[{"name":")" +
         std::string(kDriver) + R"(","nodeID":"node-1","topologyKeys":[]}]}})");
@@ -58,9 +84,18 @@ class AttachTest : public AttacherFixture {
   }
   std::string Attachment() { return Find("storage.k8s.io", "volumeattachments", "va"); }
   bool AttachmentHas(const std::string& text) { return Attachment().find(text) != npos; }
+  // Whether the driver has any volume published.
+  bool IsPublished() { return async::RunTask(loop_, ListsNodes(&loop_, socket())); }
+  int CountOf(const std::string& text) const {
+    const std::string log = Stderr();
+    int count = 0;
+    for (size_t at = log.find(text); at != npos; at = log.find(text, at + 1)) ++count;
+    return count;
+  }
   int RemoveAttachment() {
     return Request("DELETE", "/apis/storage.k8s.io/v1/volumeattachments/va");
   }
+  std::string handle_;
 };
 
 TEST_F(AttachTest, VolumeIsAttachedAndDetached) {
@@ -128,6 +163,92 @@ TEST_F(AttachTest, KilledInTheMiddleOfAnAttachTheNextProcessFinishesIt) {
   arguments.push_back("-timeout=2s");
   StartAttacher(arguments);
   EXPECT_TRUE(Until([this] { return AttachmentHas(R"("attached":true)"); }, seconds(30)));
+}
+
+// --- the driver's list of published volumes
+
+TEST_F(AttachTest, VolumeThatWasDetachedBehindTheBackIsAttachedAgain) {
+  StartAll({}, {"-reconcile-sync=200ms", "-max-entries=1"});
+  AddAttachment();
+  ASSERT_TRUE(Until([this] { return AttachmentHas(R"("attached":true)"); }));
+  EXPECT_TRUE(IsPublished());
+  async::RunTask(loop_, Unpublish(&loop_, socket(), handle_));
+  ASSERT_TRUE(Until([this] { return CountOf("/csi.v1.Controller/ControllerPublishVolume") > 1; }));
+  // The second answer, too.
+  for (int i = 0; i < 100 && !IsPublished(); ++i) {
+    (void)Until([] { return false; }, std::chrono::milliseconds(50));
+  }
+  EXPECT_TRUE(IsPublished());
+  EXPECT_TRUE(Logged("The driver and the VolumeAttachment say different things"));
+  EXPECT_TRUE(AttachmentHas(R"("attached":true)")) << Attachment();
+}
+
+// --- the end
+
+class EndTest : public AttachTest {
+ protected:
+  static std::vector<std::string> Gate() {
+    return {"-feature-gates=ReleaseLeaderElectionOnExit=true"};
+  }
+  static std::vector<std::string> ElectionAndGate() {
+    return {"-feature-gates=ReleaseLeaderElectionOnExit=true", "-leader-election",
+            "-leader-election-namespace=default"};
+  }
+  std::string Lease() {
+    const auto lease = api_->api().GetObject("coordination.k8s.io", "leases", "default",
+                                             "external-attacher-leader-sample-csi-native-io");
+    return lease ? lease->json : "";
+  }
+};
+
+TEST_F(EndTest, LeaderThatIsAskedToEndReleasesItsLease) {  // attacher 5.3
+  StartAll({}, ElectionAndGate());
+  ASSERT_TRUE(Until([this] { return Logged("Starting CSI attacher"); }));
+  attacher_->Signal(SIGTERM);
+  EXPECT_EQ(ExitCode(), 1);
+  EXPECT_NE(Lease().find(R"("holderIdentity":"")"), npos) << Lease();
+  EXPECT_NE(Lease().find(R"("leaseDurationSeconds":1)"), npos) << Lease();
+}
+
+TEST_F(EndTest, WithoutElectionTheEndIsASuccess) {
+  StartAll({}, Gate());
+  ASSERT_TRUE(Until([this] { return Logged("Starting CSI attacher"); }));
+  attacher_->Signal(SIGINT);
+  EXPECT_EQ(ExitCode(), 0);
+}
+
+TEST_F(EndTest, CallInProgressIsCutShortAndLeavesNoError) {
+  StartAll({"--hang", "ControllerPublishVolume"}, ElectionAndGate());
+  AddAttachment();
+  ASSERT_TRUE(Until([this] { return Logged("/csi.v1.Controller/ControllerPublishVolume"); }));
+  attacher_->Signal(SIGTERM);
+  EXPECT_EQ(ExitCode(), 1);
+  EXPECT_FALSE(AttachmentHas("attachError")) << Attachment();
+  EXPECT_NE(Lease().find(R"("holderIdentity":"")"), npos) << Lease();
+}
+
+TEST_F(EndTest, StandbyEndsAtOnce) {
+  const std::string kubeconfig = StartApi();
+  Add(R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{
+      "name":"external-attacher-leader-sample-csi-native-io","namespace":"default"},
+      "spec":{"holderIdentity":"another","leaseDurationSeconds":60}})");
+  StartDriver();
+  auto arguments = UsualArguments(kubeconfig);
+  for (const std::string& argument : ElectionAndGate()) arguments.push_back(argument);
+  StartAttacher(arguments);
+  ASSERT_TRUE(Until([this] { return Logged("New leader detected"); }));
+  attacher_->Signal(SIGTERM);
+  EXPECT_EQ(ExitCode(), 1);
+  EXPECT_FALSE(Logged("Starting CSI attacher"));
+  EXPECT_NE(Lease().find(R"("holderIdentity":"another")"), npos) << Lease();
+}
+
+TEST_F(EndTest, WithoutTheGateTheLeaseStaysHeld) {  // attacher 5.2
+  StartAll({}, {"-leader-election", "-leader-election-namespace=default"});
+  ASSERT_TRUE(Until([this] { return Logged("Starting CSI attacher"); }));
+  attacher_->Signal(SIGTERM);
+  EXPECT_EQ(ExitCode(), -2);
+  EXPECT_EQ(Lease().find(R"("holderIdentity":"")"), npos) << Lease();
 }
 
 }  // namespace

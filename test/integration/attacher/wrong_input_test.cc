@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "test/integration/attacher/fixture.h"
+#include "test/support/oracle.h"
 
 namespace csinative {
 namespace {
@@ -95,6 +96,22 @@ TEST_F(WrongInputTest, DriverThatDoesNotKnowProbeEndsTheProcess) {
   StartAttacher(UsualArguments(kubeconfig));
   EXPECT_EQ(ExitCode(), 1);
   EXPECT_TRUE(Logged("rpc error: code = Unimplemented desc = no such thing"));
+}
+
+TEST_F(WrongInputTest, DriverThatIsUnavailableEndsTheProcessAndOneThatIsNotReadyIsAskedAgain) {
+  const oracle::Row row("attacher/15.11/10");
+  const std::string kubeconfig = StartApi();
+  StartDriver({"--fail", "Probe=Unavailable:starting"});
+  StartAttacher(UsualArguments(kubeconfig));
+  EXPECT_EQ(ExitCode(), 1);
+  EXPECT_TRUE(Logged("rpc error: code = Unavailable desc = starting"));
+
+  StartDriver({"--unready-probes", "1"});
+  const auto start = loop_.Now();
+  StartAttacher(UsualArguments(kubeconfig));
+  EXPECT_TRUE(Until([this] { return Logged("CSI driver is not ready"); }));
+  EXPECT_TRUE(Until([this] { return Logged("Starting CSI attacher"); }));
+  EXPECT_GE(loop_.Now() - start, std::chrono::milliseconds(900));
 }
 
 TEST_F(WrongInputTest, DriverWithoutCapabilityCallEndsTheProcess) {

@@ -20,7 +20,8 @@ struct DriverOptions {
   std::string node_id = "node-1";
   // Nodes that ControllerPublishVolume accepts besides node_id.
   std::vector<std::string> other_nodes;
-  bool ready = true;  // what Probe answers
+  bool ready = true;           // what Probe answers
+  int64_t unready_probes = 0;  // so many probes are answered otherwise, before the first ready one
   bool controller = true;
   bool node = true;
   // Names of plugin, controller and node capabilities that are not announced.

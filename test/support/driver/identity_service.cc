@@ -30,7 +30,8 @@ async::Task<Status> Capabilities(DriverContext* context,
 }
 
 async::Task<Status> Probe(DriverContext* context, ::csi::v1::ProbeResponse* response) {
-  response->mutable_ready()->set_value(context->options.ready);
+  const bool early = context->probes++ < context->options.unready_probes;
+  response->mutable_ready()->set_value(context->options.ready && !early);
   co_return Status();
 }
 

@@ -40,6 +40,8 @@ void Register(cli::FlagSet& flags, DriverOptions& o, Faults& faults, std::string
   flags.StringFlag("driver-name", &o.name, "Name the driver answers with.");
   flags.StringFlag("node-id", &o.node_id, "Id of the node this instance serves.");
   flags.BoolFlag("not-ready", &not_ready, "Answers to Probe that it is not ready.");
+  flags.IntFlag("unready-probes", &o.unready_probes,
+                "Answers to so many Probes, the first ones, that it is not ready.");
   flags.StringFlag("mode", &mode, "Services to offer: controller, node or all.");
   flags.StringFlag("log", &o.log_file, "File for one JSON line a call.");
   flags.IntFlag("max-volumes-per-node", &o.max_volumes_per_node, "0: no limit.");

@@ -60,6 +60,7 @@ struct DriverContext {
   VolumeStore store;
   Faults faults;
   KeyLocks locks;
+  int64_t probes = 0;  // so far
   std::ofstream log;
 
   // The RPC log: time, method, request with secrets stripped, code, message.

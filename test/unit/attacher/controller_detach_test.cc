@@ -6,8 +6,9 @@
 
 #include <functional>
 
-#include "test/unit/attacher/traces.h"
-#include "test/unit/attacher/world.h"
+#include "test/support/attacher/traces.h"
+#include "test/support/attacher/world.h"
+#include "test/support/oracle.h"
 
 namespace csinative::attacher {
 namespace {
@@ -32,7 +33,8 @@ AttachmentSpec Inline(const std::string& csi = "") {
 }
 
 struct Row {
-  std::string name;  // with the row of the oracle
+  std::string row = "";  // of the oracle, if there is one
+  std::string name;
   std::optional<VolumeSpec> volume = VolumeSpec();
   AttachmentSpec attachment = AttachedBefore();
   std::string node_driver = kDriver;  // "none": no CSINode
@@ -46,6 +48,8 @@ class DetachRowTest : public ::testing::TestWithParam<Row> {};
 
 TEST_P(DetachRowTest, WritesAndCallsInThisOrder) {
   const Row& row = GetParam();
+  std::optional<oracle::Row> reached;
+  if (!row.row.empty()) reached.emplace(row.row);
   World world;
   if (row.volume) world.AddVolume(*row.volume);
   if (row.node_driver != "none") world.AddNode(row.node_driver);
@@ -72,41 +76,71 @@ std::vector<Row> Rows() {
   shared.finalizers = {kFinalizer, "foreign.example/x"};
   AttachmentSpec never_attached = shared;
   never_attached.attached = false;
+  AttachmentSpec no_source = AttachedBefore();
+  no_source.invalid_source = "{}";
+  AttachmentSpec two_sources = AttachedBefore();
+  two_sources.invalid_source = Inline().source;
+  two_sources.invalid_source.insert(1, R"("persistentVolumeName":"pv1",)");
   const std::string no_secret =
       R"(failed to load secret "default/secret": secrets "secret" not found)";
   return {
-      {.name = "D1_attached", .expected = {kUnpublished, kRelease, detached}},
-      {.name = "D2_inline",
+      {.row = "attacher/15.2/1",
+       .name = "D1_attached",
+       .expected = {kUnpublished, kRelease, detached}},
+      {.row = "attacher/15.2/2",
+       .name = "D2_inline",
        .volume = std::nullopt,
        .attachment = Inline(),
        .expected = {kUnpublished, kRelease, detached}},
-      {.name = "D3_secret_and_recorded_node",
+      {.row = "attacher/15.2/3",
+       .name = "D3_secret_and_recorded_node",
        .volume = with_secret,
        .node_driver = "none",
        .secret_data = R"({"foo":"YmFy"})",
        .expected = {"GET secrets/secret", "UNPUB handle1 nodeID1 secrets{foo=bar}", kRelease,
                     detached}},
-      {.name = "D4_inline_secret",
+      {.row = "attacher/15.2/4",
+       .name = "D4_inline_secret",
        .volume = std::nullopt,
        .attachment = Inline(kSecretRef),
        .node_driver = "none",
        .secret_data = R"({"foo":"YmFy"})",
        .expected = {"GET secrets/secret", "UNPUB handle1 nodeID1 secrets{foo=bar}", kRelease,
                     detached}},
-      {.name = "D5_empty_secret",
+      {.row = "attacher/15.2/5",
+       .name = "D5_empty_secret",
        .volume = with_secret,
        .secret_data = "{}",
        .expected = {"GET secrets/secret", kUnpublished, kRelease, detached}},
-      {.name = "D7_secret_missing",
+      {.row = "attacher/15.2/6",
+       .name = "D6_inline_empty_secret",
+       .volume = std::nullopt,
+       .attachment = Inline(kSecretRef),
+       .secret_data = "{}",
+       .expected = {"GET secrets/secret", kUnpublished, kRelease, detached}},
+      {.row = "attacher/15.2/7",
+       .name = "D7_secret_missing",
        .volume = with_secret,
        .expected = {"GET secrets/secret -> 404", DetachError(no_secret)}},
-      {.name = "D8_driver_fails_once",
+      {.row = "attacher/15.2/8",
+       .name = "D8_failure_that_is_none_of_grpc",
+       .prepare =
+           [](World& world) { world.FailPlainlyOnce(kUnpublish, InternalError("mock error")); },
+       .time = seconds(2),
+       .expected = {kUnpublished, DetachError("mock error"), kUnpublished, kRelease, detached_c}},
+      {.name = "driver_fails_once",
        .prepare =
            [](World& world) { world.driver().FailOnce(kUnpublish, RpcStatus(13, "mock error")); },
        .time = seconds(2),
        .expected = {kUnpublished, DetachError("rpc error: code = Internal desc = mock error"),
                     kUnpublished, kRelease, detached_c}},
-      {.name = "D9_driver_hangs_once",
+      {.row = "attacher/15.2/9",
+       .name = "D9_deadline_that_is_none_of_grpc",
+       .prepare = [](World& world) { world.HangPlainlyOnce(kUnpublish); },
+       .time = seconds(2),
+       .expected = {kUnpublished, DetachError("context deadline exceeded"), kUnpublished, kRelease,
+                    detached_c}},
+      {.name = "driver_hangs_once",
        .prepare =
            [](World& world) {
              world.driver()
@@ -130,16 +164,19 @@ std::vector<Row> Rows() {
              world.driver().FailOnce(kUnpublish, RpcStatus(5, "no such volume"));
            },
        .expected = {kUnpublished, DetachError("rpc error: code = NotFound desc = no such volume")}},
-      {.name = "D10_never_attached",
+      {.row = "attacher/15.2/10",
+       .name = "D10_never_attached",
        .attachment = {.finalizers = {"foreign.example/x"}},
        .time = seconds(60),
        .expected = {}},
-      {.name = "D11_no_volume",
+      {.row = "attacher/15.2/11",
+       .name = "D11_no_volume",
        .volume = std::nullopt,
        .time = milliseconds(3500),
        .expected = {DetachError("persistentvolume \"pv1\" not found"), kDetachErrorAgain,
                     kDetachErrorAgain}},
-      {.name = "D12_no_volume_and_status_refused_twice",
+      {.row = "attacher/15.2/12",
+       .name = "D12_no_volume_and_status_refused_twice",
        .volume = std::nullopt,
        .prepare =
            [](World& world) {
@@ -150,22 +187,41 @@ std::vector<Row> Rows() {
        .expected = {DetachError("persistentvolume \"pv1\" not found") + kRefused,
                     DetachError("persistentvolume \"pv1\" not found") + kRefused,
                     DetachError("persistentvolume \"pv1\" not found"), kDetachErrorAgain}},
-      {.name = "D15_no_node_at_all",
+      {.row = "attacher/15.2/13",
+       .name = "D13_no_source",
+       .attachment = no_source,
+       .expected = {DetachError("neither InlineCSIVolumeSource nor PersistentVolumeName specified "
+                                "in VA source")}},
+      {.row = "attacher/15.2/14",
+       .name = "D14_two_sources",
+       .attachment = two_sources,
+       .expected = {DetachError("both InlineCSIVolumeSource and PersistentVolumeName specified in "
+                                "VA source")}},
+      {.row = "attacher/15.2/15",
+       .name = "D15_no_node_at_all",
        .attachment = without_node,
        .node_driver = "none",
        .expected = {DetachError("csinode.storage.k8s.io \"node1\" not found")}},
-      {.name = "D16_recorded_node",
+      {.row = "attacher/15.2/16",
+       .name = "D16_recorded_node",
        .attachment = annotated,
        .node_driver = "none",
        .expected = {"UNPUB handle1 annotatedNodeID", kRelease, detached}},
-      {.name = "csinode_without_driver_and_recorded_node",  // 15.11
+      {.row = "attacher/15.2/18",
+       .name = "D18_gce_disk",
+       .volume = kGceDisk,
+       .expected = {"UNPUB projects/UNSPECIFIED/zones/testZone/disks/testpd nodeID1", kRelease,
+                    detached}},
+      {.row = "attacher/15.11/6",
+       .name = "csinode_without_driver_and_recorded_node",
        .attachment = annotated,
        .node_driver = "",
        .expected = {"UNPUB handle1 annotatedNodeID", kRelease, detached}},
-      {.name = "csinode_wins_over_recorded_node",  // 15.11
+      {.name = "csinode_wins_over_recorded_node",  // after another one: below
        .attachment = annotated,
        .expected = {kUnpublished, kRelease, detached}},
-      {.name = "D17_finalizer_refused_once",
+      {.row = "attacher/15.2/17",
+       .name = "D17_finalizer_refused_once",
        .prepare =
            [](World& world) {
              world.Forbid("volumeattachments/va1",
@@ -176,14 +232,22 @@ std::vector<Row> Rows() {
                     DetachError("could not mark as detached: volumeattachments.storage.k8s.io "
                                 "\"va1\" is forbidden: mock error"),
                     kUnpublished, kRelease, detached_c}},
-      {.name = "other_finalizers_stay",  // 15.11
+      {.row = "attacher/15.11/2",
+       .name = "other_finalizers_stay",
        .attachment = shared,
        .expected = {kUnpublished, Metadata(R"("finalizers":["foreign.example/x"])"), kDetached}},
-      {.name = "publish_never_succeeded",  // 15.11
+      {.row = "attacher/15.11/3",
+       .name = "publish_never_succeeded_and_nothing_else_holds_it",
+       .attachment = {.finalizers = {kFinalizer}, .node_id = "nodeID1"},
+       .expected = {kUnpublished, kRelease,
+                    StrCat("PATCH volumeattachments/va1/status {}", kGone)}},
+      {.row = "attacher/15.11/3",
+       .name = "publish_never_succeeded",
        .attachment = never_attached,
        .expected = {kUnpublished, Metadata(R"("finalizers":["foreign.example/x"])"),
                     "PATCH volumeattachments/va1/status {}"}},
-      {.name = "status_refused_after_the_finalizer",  // 15.11
+      {.row = "attacher/15.11/4",
+       .name = "status_refused_after_the_finalizer",
        .attachment = shared,
        .prepare = [](World& world) { world.Forbid("volumeattachments/va1/status", "mock"); },
        .time = seconds(60),
@@ -194,6 +258,37 @@ std::vector<Row> Rows() {
 
 INSTANTIATE_TEST_SUITE_P(Rows, DetachRowTest, ::testing::ValuesIn(Rows()),
                          [](const auto& info) { return info.param.name; });
+
+TEST(DetachTest, NodeIdThatChangedIsRecordedAndThenCounts) {
+  const oracle::Row row("attacher/15.11/5");
+  World world;
+  world.AddVolume();
+  world.AddNode();
+  world.AddAttachment({.finalizers = {kFinalizer}, .node_id = "old"});
+  world.Start();
+  world.Merge<storage::VolumeAttachment>(
+      "va1", R"({"metadata":{"annotations":{"csi.alpha.kubernetes.io/node-id":"older"}}})");
+  world.Remove<storage::VolumeAttachment>("va1");
+  world.Settle();
+  EXPECT_THAT(
+      world.Trace(),
+      ElementsAre(trace::Metadata(R"("annotations":{"csi.alpha.kubernetes.io/node-id":"nodeID1"})"),
+                  trace::kPublished, trace::kAttached, trace::kUnpublished, trace::kRelease,
+                  trace::kDetached + trace::kGone));
+}
+
+TEST(DetachTest, FinalizerIsRemovedFromTheVersionThatWasSeen) {
+  World world;
+  world.AddVolume();
+  world.AddNode();
+  world.AddAttachment(AttachedBefore());
+  world.Start();
+  world.Remove<storage::VolumeAttachment>("va1");
+  const auto going = world.Find<storage::VolumeAttachment>("va1");
+  ASSERT_TRUE(going.has_value());
+  world.Settle();
+  EXPECT_THAT(world.Preconditions(), ElementsAre(going->metadata().resourceversion()));
+}
 
 TEST(DetachTest, AttachedMetadataIsClearedWithTheAttachment) {
   World world;

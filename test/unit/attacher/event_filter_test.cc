@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 
 #include "apis/core/v1/maps.h"
+#include "lib/kube/codec.h"
+#include "test/support/oracle.h"
 
 namespace csinative::attacher {
 namespace {
@@ -21,6 +24,7 @@ storage::VolumeAttachment Base() {
 }
 
 struct UpdateRow {
+  std::string row;  // of the oracle; empty: none
   std::string name;
   std::function<void(storage::VolumeAttachment* old_va, storage::VolumeAttachment* va)> change;
   bool enqueue;
@@ -29,6 +33,8 @@ struct UpdateRow {
 class UpdateFilterTest : public ::testing::TestWithParam<UpdateRow> {};
 
 TEST_P(UpdateFilterTest, DecidesAsTheOracle) {
+  std::optional<oracle::Row> row;
+  if (!GetParam().row.empty()) row.emplace(GetParam().row);
   storage::VolumeAttachment old_va = Base();
   storage::VolumeAttachment va = Base();
   va.mutable_metadata()->set_resourceversion("2");
@@ -40,38 +46,61 @@ using Va = storage::VolumeAttachment;
 INSTANTIATE_TEST_SUITE_P(
     Rows, UpdateFilterTest,
     ::testing::Values(
-        UpdateRow{"resync", [](Va*, Va* va) { va->mutable_metadata()->set_resourceversion("1"); },
-                  true},
-        UpdateRow{"attacher_changed", [](Va*, Va* va) { va->mutable_spec()->set_attacher("2"); },
-                  true},
-        UpdateRow{"annotation_added",
+        UpdateRow{"attacher/15.5/1", "resync",
+                  [](Va*, Va* va) { va->mutable_metadata()->set_resourceversion("1"); }, true},
+        UpdateRow{"attacher/15.5/2", "attacher_changed",
+                  [](Va*, Va* va) { va->mutable_spec()->set_attacher("2"); }, true},
+        UpdateRow{"attacher/15.5/3", "annotation_added",
                   [](Va*, Va* va) {
                     apis::SetEntry(va->mutable_metadata()->mutable_annotations(), "k", "v");
                   },
                   true},
-        UpdateRow{"attach_error_changed",
+        UpdateRow{"attacher/15.5/4", "attach_error_changed",
                   [](Va*, Va* va) {
                     va->mutable_status()->mutable_attacherror()->set_message("mock error2");
                   },
                   false},
-        UpdateRow{"detach_error_changed",
+        UpdateRow{"attacher/15.5/5", "detach_error_changed",
                   [](Va*, Va* va) {
                     va->mutable_status()->mutable_detacherror()->set_message("mock error2");
                   },
                   false},
-        UpdateRow{"errors_appeared", [](Va* old_va, Va*) { old_va->clear_status(); }, false},
-        UpdateRow{"detach_error_appeared",
+        UpdateRow{"attacher/15.5/6", "errors_appeared",
+                  [](Va* old_va, Va*) { old_va->clear_status(); }, false},
+        UpdateRow{"attacher/15.5/7", "detach_error_appeared",
                   [](Va* old_va, Va*) { old_va->mutable_status()->clear_detacherror(); }, false},
-        UpdateRow{"only_the_version_changed", [](Va*, Va*) {}, false},
-        UpdateRow{"attached_changed", [](Va*, Va* va) { va->mutable_status()->set_attached(true); },
-                  true},
-        UpdateRow{"no_errors_at_all",
+        UpdateRow{"", "only_the_version_changed", [](Va*, Va*) {}, false},
+        UpdateRow{"", "attached_changed",
+                  [](Va*, Va* va) { va->mutable_status()->set_attached(true); }, true},
+        UpdateRow{"", "no_errors_at_all",
                   [](Va* old_va, Va* va) {
                     old_va->clear_status();
                     va->clear_status();
                   },
                   true}),
     [](const auto& info) { return info.param.name; });
+
+TEST(UpdateFilterTest, ManagedFieldsDoNotCount) {
+  const oracle::Row row("attacher/15.5/8");
+  const auto decode = [](const std::string& version, const std::string& managed) {
+    const std::string json =
+        R"({"apiVersion":"storage.k8s.io/v1","kind":"VolumeAttachment","metadata":{"name":"va",)"
+        R"("resourceVersion":")" +
+        version + R"(","managedFields":[)" + managed +
+        R"(]},"spec":{"attacher":"1"},"status":{"attached":false,"attachError":)"
+        R"({"message":"mock error1"},"detachError":{"message":"mock error1"}}})";
+    // As the informer keeps it.
+    Va va;
+    EXPECT_TRUE(kube::DecodeObject({.encoding = kube::Encoding::kJson, .bytes = json},
+                                   kube::UnknownFields::kDrop, &va)
+                    .ok());
+    return va;
+  };
+  const std::string entry = R"({"manager":"kube-controller-manager","operation":"Update",)"
+                            R"("apiVersion":"storage.k8s.io/v1","fieldsType":"FieldsV1",)"
+                            R"("fieldsV1":{"f:spec":{}}})";
+  EXPECT_FALSE(NeedsSync(decode("1", ""), decode("2", entry)));
+}
 
 // attacher 15.3, "PV event filter"
 constexpr char kDriver[] = "pd.csi.storage.gke.io";

@@ -3,8 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+#include <optional>
+#include <string>
+
 #include "apis/core/v1/maps.h"
 #include "apis/meta/v1/time.h"
+#include "lib/base/strings.h"
+#include "lib/kube/leader_election.h"
+#include "test/support/oracle.h"
 
 namespace csinative::attacher {
 namespace {
@@ -18,39 +25,85 @@ meta::ObjectMeta With(std::initializer_list<const char*> finalizers) {
   return metadata;
 }
 
-TEST(FinalizerTest, NameIsTheSanitisedDriver) {  // attacher 9.1, 15.10
-  EXPECT_EQ(FinalizerOf("no-Change"), "external-attacher/no-Change");
+struct NameEntry {
+  std::string row;  // of the oracle
+  std::string driver;
+  std::string expected;
+};
+
+TEST(FinalizerTest, NameIsTheSanitisedDriver) {  // attacher 9.1
+  const NameEntry kEntries[] = {
+      {"attacher/15.10/4", "no-Change", "external-attacher/no-Change"},
+      {"attacher/15.10/5", "s!a@n#i$t(i%z^e&d*", "external-attacher/s-a-n-i-t-i-z-e-d-X"},
+  };
+  for (const NameEntry& entry : kEntries) {
+    const oracle::Row row(entry.row);
+    EXPECT_EQ(FinalizerOf(entry.driver), entry.expected);
+  }
   EXPECT_EQ(FinalizerOf("ebs.csi.aws.com"), kOurs);
   EXPECT_EQ(FinalizerOf("trailing\\"), "external-attacher/trailing-X");
-  EXPECT_EQ(FinalizerOf("s!a@n#i$t(i%z^e&d*"), "external-attacher/s-a-n-i-t-i-z-e-d-X");
 }
 
-// attacher 15.4
-TEST(VolumePatchTest, FirstFinalizerIsAddedIfThereIsStillNone) {
-  EXPECT_EQ(AddVolumeFinalizer(With({}), kOurs),
-            R"([{"op":"test","path":"/metadata/finalizers","value":null},)"
-            R"({"op":"add","path":"/metadata/finalizers",)"
-            R"("value":["external-attacher/ebs-csi-aws-com"]}])");
+TEST(FinalizerTest, WhatIsNoLetterOrDigitBecomesADash) {
+  const NameEntry kEntries[] = {
+      {"attacher/15.10/1", "no-Change", "no-Change"},
+      {"attacher/15.10/2", "not!allowed/characters", "not-allowed-characters"},
+      {"attacher/15.10/3", "trailing\\", "trailing-X"},
+  };
+  for (const NameEntry& entry : kEntries) {
+    const oracle::Row row(entry.row);
+    EXPECT_EQ(kube::SanitizeLeaseName(entry.driver), entry.expected);
+  }
 }
 
-TEST(VolumePatchTest, FurtherFinalizerIsAppended) {
-  EXPECT_EQ(AddVolumeFinalizer(With({"a", "b"}), kOurs),
-            R"([{"op":"add","path":"/metadata/finalizers/-",)"
-            R"("value":"external-attacher/ebs-csi-aws-com"}])");
+struct AddEntry {
+  std::string row;  // of the oracle
+  std::initializer_list<const char*> finalizers;
+  std::string expected;
+};
+
+TEST(VolumePatchTest, FinalizerIsAdded) {
+  const AddEntry kEntries[] = {
+      // If there is still none.
+      {"attacher/15.4/1",
+       {},
+       R"([{"op":"test","path":"/metadata/finalizers","value":null},)"
+       R"({"op":"add","path":"/metadata/finalizers",)"
+       R"("value":["external-attacher/ebs-csi-aws-com"]}])"},
+      // Behind others, whatever they are by now.
+      {"attacher/15.4/3",
+       {"a", "b"},
+       R"([{"op":"add","path":"/metadata/finalizers/-",)"
+       R"("value":"external-attacher/ebs-csi-aws-com"}])"},
+  };
+  for (const AddEntry& entry : kEntries) {
+    const oracle::Row row(entry.row);
+    EXPECT_EQ(AddVolumeFinalizer(With(entry.finalizers), kOurs), entry.expected);
+  }
 }
+
+struct RemovalEntry {
+  std::string row;  // of the oracle
+  std::initializer_list<const char*> finalizers;
+  std::optional<int> index;  // nothing: an error
+};
 
 TEST(VolumePatchTest, RemovalChecksWhatItRemoves) {
-  const auto removed = [](const char* index) {
-    return std::string(R"([{"op":"test","path":"/metadata/finalizers/)") + index +
-           R"(","value":"external-attacher/ebs-csi-aws-com"},)" +
-           R"({"op":"remove","path":"/metadata/finalizers/)" + index + R"("}])";
+  const RemovalEntry kEntries[] = {
+      {"attacher/15.4/4", {kOurs}, 0},           {"attacher/15.4/4", {kOurs, "a", "b"}, 0},
+      {"attacher/15.4/5", {"a", kOurs, "b"}, 1}, {"attacher/15.4/6", {"a", kOurs}, 1},
+      {"attacher/15.4/7", {"a", "b"}, {}},       {"attacher/15.4/7", {}, {}},
   };
-  EXPECT_EQ(RemoveVolumeFinalizer(With({kOurs}), kOurs).value(), removed("0"));
-  EXPECT_EQ(RemoveVolumeFinalizer(With({kOurs, "a", "b"}), kOurs).value(), removed("0"));
-  EXPECT_EQ(RemoveVolumeFinalizer(With({"a", kOurs, "b"}), kOurs).value(), removed("1"));
-  EXPECT_EQ(RemoveVolumeFinalizer(With({"a", kOurs}), kOurs).value(), removed("1"));
-  EXPECT_FALSE(RemoveVolumeFinalizer(With({"a", "b"}), kOurs).ok());
-  EXPECT_FALSE(RemoveVolumeFinalizer(With({}), kOurs).ok());
+  for (const RemovalEntry& entry : kEntries) {
+    const oracle::Row row(entry.row);
+    const auto removed = RemoveVolumeFinalizer(With(entry.finalizers), kOurs);
+    ASSERT_EQ(removed.ok(), entry.index.has_value());
+    if (!entry.index) continue;
+    EXPECT_EQ(*removed,
+              StrCat(R"([{"op":"test","path":"/metadata/finalizers/)", *entry.index,
+                     R"(","value":"external-attacher/ebs-csi-aws-com"},)",
+                     R"({"op":"remove","path":"/metadata/finalizers/)", *entry.index, R"("}])"));
+  }
 }
 
 TEST(AttachmentPatchTest, OnlyWhatDiffersIsSent) {
@@ -67,6 +120,22 @@ TEST(AttachmentPatchTest, OnlyWhatDiffersIsSent) {
 TEST(AttachmentPatchTest, EmptyNodeIdIsRecordedToo) {
   EXPECT_EQ(PrepareAttachment(With({kOurs}), kOurs, "").value(),
             R"({"metadata":{"annotations":{"csi.alpha.kubernetes.io/node-id":""}}})");
+}
+
+TEST(AttachmentPatchTest, FinalizersAreThoseOfTheVersionThatWasSeen) {
+  meta::ObjectMeta metadata = With({"other"});
+  metadata.set_resourceversion("7");
+  apis::SetEntry(metadata.mutable_annotations(), "csi.alpha.kubernetes.io/node-id", "n");
+  EXPECT_EQ(PrepareAttachment(metadata, kOurs, "n").value(),
+            R"({"metadata":{"finalizers":["other","external-attacher/ebs-csi-aws-com"],)"
+            R"("resourceVersion":"7"}})");
+  metadata = With({kOurs});
+  metadata.set_resourceversion("8");
+  EXPECT_EQ(RemoveAttachmentFinalizer(metadata, kOurs),
+            R"({"metadata":{"finalizers":null,"resourceVersion":"8"}})");
+  // An annotation replaces nothing of others.
+  EXPECT_EQ(PrepareAttachment(metadata, kOurs, "n").value(),
+            R"({"metadata":{"annotations":{"csi.alpha.kubernetes.io/node-id":"n"}}})");
 }
 
 TEST(AttachmentPatchTest, OtherFinalizersStay) {
@@ -95,7 +164,8 @@ TEST(StatusPatchTest, RepeatedAttachIsAnEmptyPatch) {
   EXPECT_EQ(MarkAttached(status, {{"k", "v"}}), "{}");
 }
 
-TEST(StatusPatchTest, ContextThatShrinksLosesItsKeys) {  // attacher 15.11
+TEST(StatusPatchTest, ContextThatShrinksLosesItsKeys) {
+  const oracle::Row row("attacher/15.11/7");
   storage::VolumeAttachmentStatus status;
   status.set_attached(true);
   apis::SetEntry(status.mutable_attachmentmetadata(), "a", "1");
@@ -136,6 +206,15 @@ TEST(StatusPatchTest, ErrorIsTheDifferenceToTheLast) {
   error.kind = OperationError::Kind::kDetach;
   EXPECT_EQ(SaveError(status, error), R"({"status":{"detachError":{"message":"a \u003cb\u003e",)"
                                       R"("time":"2023-11-14T22:13:21Z"}}})");
+}
+
+TEST(StatusPatchTest, ErrorMayEndTheAttachment) {
+  storage::VolumeAttachmentStatus status;
+  status.set_attached(true);
+  const OperationError error{.message = "m", .time = kNow, .no_longer_attached = true};
+  EXPECT_EQ(SaveError(status, error),
+            R"({"status":{"attachError":{"message":"m","time":"2023-11-14T22:13:20Z"},)"
+            R"("attached":false}})");
 }
 
 TEST(StatusPatchTest, LongMessageIsCutBetweenCharacters) {

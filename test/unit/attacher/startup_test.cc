@@ -11,6 +11,7 @@
 #include "lib/async/virtual_loop.h"
 #include "proto/csi/v1/csi.pb.h"
 #include "test/support/fake_channel.h"
+#include "test/support/oracle.h"
 
 namespace csinative::attacher {
 namespace {
@@ -47,6 +48,7 @@ class StartupTest : public ::testing::Test {
 };
 
 TEST_F(StartupTest, DriverWithoutControllerServiceIsNotAskedFurther) {
+  const oracle::Row row("attacher/15.11/11");
   driver_.Answer(kPlugin, ::csi::v1::GetPluginCapabilitiesResponse());
   const auto features = Ask();
   ASSERT_TRUE(features.ok());

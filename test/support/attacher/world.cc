@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "test/unit/attacher/world.h"
+#include "test/support/attacher/world.h"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,8 @@
 
 #include "lib/base/json_string.h"
 #include "lib/base/strings.h"
+#include "lib/log/backend.h"
+#include "lib/metrics/exposition.h"
 #include "test/support/unlimited_client.h"
 
 namespace csinative::attacher {
@@ -43,6 +45,7 @@ std::string CallText(const std::string& method, const google::protobuf::Message&
     return StrCat("UNPUB ", request.volume_id(), " ", request.node_id(),
                   MapText("secrets", request.secrets()));
   }
+  if (method == kListVolumes) return "LIST";
   return method;
 }
 
@@ -61,6 +64,12 @@ bool IsCollection(const std::string& place) {
 
 }  // namespace
 
+const VolumeSpec kGceDisk = {
+    .source = R"("gcePersistentDisk":{"pdName":"testpd"})",
+    .metadata = R"(,"labels":{"failure-domain.beta.kubernetes.io/zone":"testZone"},)"
+                R"("annotations":{"pv.kubernetes.io/migrated-to":"test.csi.example"})",
+    .modes = "ReadWriteOnce"};
+
 AttachmentSpec AttachedBefore() {
   return {.finalizers = {kFinalizer}, .node_id = "nodeID1", .attached = true};
 }
@@ -69,12 +78,16 @@ async::Task<Status> World::TracedChannel::Call(std::string method,
                                                const google::protobuf::Message& request,
                                                google::protobuf::Message* response) {
   world_.calls_.push_back({world_.api_.log().size(), CallText(method, request)});
+  if (auto plain = world_.plain_.extract(method)) return plain.mapped()();
   return world_.driver_.Call(std::move(method), request, response);
 }
 
 World::World()
     : client_(testing::NewUnlimitedClient(loop_, *random_, transport_)),
-      admin_(testing::NewUnlimitedClient(loop_, *random_, admin_transport_)) {
+      admin_(testing::NewUnlimitedClient(loop_, *random_, admin_transport_)),
+      channel_(std::make_unique<TracedChannel>(*this),
+               {.operations = std::make_shared<metrics::CsiOperations>(
+                    registry_, metrics::CsiOperations::Options{.varying_labels = {"migrated"}})}) {
   features.name = kDriver;
   features.publish_unpublish_volume = true;
   features.publish_readonly = true;
@@ -84,9 +97,11 @@ World::World()
   driver_.Answer(kUnpublish, ::csi::v1::ControllerUnpublishVolumeResponse());
   api_.set_fault_hook([this](const apiserver::RequestInfo& request) {
     apiserver::Fault fault;
-    if (request.verb != "patch" || request.user != "attacher") return fault;
+    if (request.user != "attacher") return fault;
     std::string place = StrCat(request.resource, "/", request.name);
     if (!request.subresource.empty()) place += StrCat("/", request.subresource);
+    if (auto action = arrivals_.extract(StrCat(request.verb, " ", place))) return action.mapped()();
+    if (request.verb != "patch") return fault;
     const auto found = std::find_if(refusals_.begin(), refusals_.end(),
                                     [&](const Refusal& r) { return r.place == place; });
     if (found == refusals_.end()) return fault;
@@ -110,7 +125,9 @@ void World::Start() {
   deps.random = random_.get();
   deps.client = client_.get();
   deps.channel = &channel_;
+  deps.migrated_channel = &migrated_channel_;
   deps.registry = &registry_;
+  if (log_) deps.log = log::Logger(std::make_shared<log::Backend>(log_));
   deps.features = features;
   deps.config = config;
   controller_ = std::make_unique<AttachController>(std::move(deps));
@@ -153,6 +170,16 @@ void World::AddAttachment(const AttachmentSpec& spec) {
              R"("name":"va1","finalizers":)", JsonList(spec.finalizers), annotations,
              R"(},"spec":{"attacher":)", JsonString(spec.attacher),
              R"(,"nodeName":"node1","source":)", spec.source, "}}"));
+  if (!spec.invalid_source.empty()) {
+    const apiserver::ObjectPtr stored =
+        api_.GetObject("storage.k8s.io", "volumeattachments", "", "va1");
+    apiserver::JsonDocument document = apiserver::ParseDocument(*stored);
+    apiserver::JsonDocument source;
+    source.Parse(spec.invalid_source.c_str());
+    document["spec"]["source"].CopyFrom(source, document.GetAllocator());
+    const auto* info = api_.resources().FindKind("storage.k8s.io/v1", "VolumeAttachment");
+    api_.store().Put(api_.store().collection(*info), document);
+  }
   if (spec.attached) {
     Merge<storage::VolumeAttachment>("va1", R"({"status":{"attached":true}})", "status");
   }
@@ -172,12 +199,26 @@ void World::AddSecret(const std::string& name, const std::string& data) {
              JsonString(name), R"(},"data":)", data, "}"));
 }
 
+void World::RecordLog() { log_ = std::make_shared<log::CollectingOutput>(); }
+
+std::string World::Log() const { return Join(log_->Records(), "\n"); }
+
+void World::RemoveSoon(const std::string& attachment) {
+  struct Body {
+    static async::Task<void> Run(kube::Client* admin, std::string name) {
+      (void)co_await admin->Delete<storage::VolumeAttachment>({"", std::move(name)});
+    }
+  };
+  running_->Spawn(Body::Run(admin_.get(), attachment));
+}
+
 void World::Forbid(const std::string& place, std::string message) {
   refusals_.push_back({place, std::move(message)});
 }
 
 std::vector<std::string> World::Trace() const {
   static const std::regex kTime(R"re("time":"[^"]*")re");
+  static const std::regex kVersion(R"re(,"resourceVersion":"[^"]*")re");
   std::vector<std::string> out;
   size_t call = 0;
   for (size_t i = 0; i <= api_.log().size(); ++i) {
@@ -190,12 +231,38 @@ std::vector<std::string> World::Trace() const {
     if (request.user != "attacher" || IsCollection(place)) continue;
     std::string line = StrCat(request.method, " ", place);
     if (!request.body.empty()) {
-      line += StrCat(" ", std::regex_replace(request.body, kTime, R"("time":"T")"));
+      const std::string body = std::regex_replace(request.body, kTime, R"("time":"T")");
+      line += StrCat(" ", std::regex_replace(body, kVersion, ""));
     }
     if (request.code < 200 || request.code > 299) line += StrCat(" -> ", request.code);
     out.push_back(std::move(line));
   }
   return out;
+}
+
+std::vector<std::string> World::Preconditions() const {
+  static const std::regex kVersion(R"re("resourceVersion":"([^"]*)")re");
+  std::vector<std::string> out;
+  for (const apiserver::LoggedRequest& request : api_.log()) {
+    const std::string place = Place(request.target);
+    if (request.user != "attacher" || request.method != "PATCH") continue;
+    if (!place.starts_with("volumeattachments/") || place.ends_with("/status")) continue;
+    std::smatch found;
+    out.push_back(std::regex_search(request.body, found, kVersion) ? found[1].str() : "");
+  }
+  return out;
+}
+
+std::string World::Metrics() const { return metrics::ExposeText(registry_); }
+
+void World::List(const Listed& volumes) {
+  ::csi::v1::ListVolumesResponse response;
+  for (const auto& [handle, nodes] : volumes) {
+    auto* entry = response.add_entries();
+    entry->mutable_volume()->set_volume_id(handle);
+    for (const std::string& node : nodes) entry->mutable_status()->add_published_node_ids(node);
+  }
+  driver_.Answer(kListVolumes, response);
 }
 
 std::vector<std::string> World::Watched() const {

@@ -2,12 +2,16 @@
 //
 // The attaching controllers in virtual time, between the embedded API server and a driver made of
 // handlers. Tests speak in verbs and then look at one ordered trace of API requests and CSI calls.
+// The oracle's names (attacher 15) that API servers refuse are replaced: the driver is
+// test.csi.example instead of csi/test, the attachment va1 instead of pv1-node1.
 //
 // Does not model: the control plane's attach-detach and protection controllers, leader election,
 // processes.
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,7 +23,10 @@
 #include "lib/async/run.h"
 #include "lib/async/sleep.h"
 #include "lib/async/virtual_loop.h"
+#include "lib/csi/migrated_channel.h"
+#include "lib/csi/observed_channel.h"
 #include "lib/kube/client.h"
+#include "lib/log/output.h"
 #include "proto/csi/v1/csi.pb.h"
 #include "test/support/apiserver/api_handler.h"
 #include "test/support/fake_channel.h"
@@ -32,6 +39,7 @@ inline constexpr char kFinalizer[] = "external-attacher/test-csi-example";
 inline constexpr char kProtection[] = "kubernetes.io/pv-protection";
 inline constexpr char kPublish[] = "/csi.v1.Controller/ControllerPublishVolume";
 inline constexpr char kUnpublish[] = "/csi.v1.Controller/ControllerUnpublishVolume";
+inline constexpr char kListVolumes[] = "/csi.v1.Controller/ListVolumes";
 inline constexpr char kInline[] =
     R"({"inlineVolumeSpec":{"accessModes":["ReadWriteOnce"],"csi":{"driver":"com.test.foo",)"
     R"("volumeHandle":"handle1"}}})";
@@ -45,10 +53,15 @@ struct VolumeSpec {
   std::string modes = "ReadWriteMany";
 };
 
+// A GCE disk in zone "testZone".
+extern const VolumeSpec kGceDisk;
+
 // ... and about attachment "va1" on node "node1".
 struct AttachmentSpec {
   std::string attacher = kDriver;
   std::string source = R"({"persistentVolumeName":"pv1"})";
+  // Instead, past the API server, which refuses it.
+  std::string invalid_source = "";
   std::vector<std::string> finalizers = {};
   std::string node_id = "";  // annotation; empty: none
   bool attached = false;
@@ -66,6 +79,10 @@ class World {
   DriverFeatures features;
   AttachConfig config;
 
+  // Keeps what the controllers log at the default verbosity; otherwise it is dropped.
+  void RecordLog();
+  std::string Log() const;
+
   // Runs the controllers until their caches are full.
   void Start();
   void Stop();
@@ -75,6 +92,8 @@ class World {
 
   void AddVolume(const VolumeSpec& spec = {});
   void AddAttachment(const AttachmentSpec& spec = {});
+  // Node "node1".
+  void AddPlainNode() { Add(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"node1"}})"); }
   // CSINode "node1"; an empty driver leaves it without entries.
   void AddNode(const std::string& driver = kDriver, const std::string& node_id = "nodeID1");
   // In namespace "default", with foo=bar; `data` as JSON.
@@ -98,15 +117,42 @@ class World {
     return *std::move(found);
   }
 
+  // ListVolumes answers with these volumes, all in one page: handle to nodes.
+  using Listed = std::multimap<std::string, std::vector<std::string>>;
+  void List(const Listed& volumes);
+
+  // The next call of the method fails with just this, which no driver over gRPC can do.
+  void FailPlainlyOnce(const std::string& method, Status failure) {
+    plain_[method] = [failure] { return Return(failure); };
+  }
+  // ... or lasts too long, and ends as a plain deadline does.
+  void HangPlainlyOnce(const std::string& method) {
+    plain_[method] = [] { return Hang(); };
+  }
+
+  // What happens when the controllers' next request of this kind arrives, and to the request:
+  // "get secrets/secret", "patch volumeattachments/va1/status".
+  using OnArrival = std::function<apiserver::Fault()>;
+  void WhenArrives(const std::string& request, OnArrival action) {
+    arrivals_.insert_or_assign(request, std::move(action));
+  }
+  // Remove of an attachment without waiting for the answer.
+  void RemoveSoon(const std::string& attachment);
+
   // The next patches of the controllers to this place ("persistentvolumes/pv1",
   // "volumeattachments/va1/status") are answered with 403 and the message, one for each call.
   void Forbid(const std::string& place, std::string message = "no");
 
   // What the controllers did so far: "PATCH volumeattachments/va1 {...}" with times replaced by T,
   // " -> 403" behind failures, "GET secrets/x", "PUB handle1 nodeID1 …", "UNPUB handle1 nodeID1 …".
-  // Lists and watches are left out.
+  // Lists and watches are left out, and so are the resource versions that patches of finalizers
+  // carry (patches.h): Preconditions() has them.
   std::vector<std::string> Trace() const;
   std::vector<std::string> Calls() const { return driver_.MethodNames(); }
+  // The resource version in each merge patch of an attachment itself; "" if it has none.
+  std::vector<std::string> Preconditions() const;
+  // What is measured, as it is exposed.
+  std::string Metrics() const;
   template <typename Request>
   std::vector<Request> Requests(const std::string& method) const {
     std::vector<Request> out;
@@ -147,6 +193,8 @@ class World {
     std::string message;
   };
   static void Fail(const Status& status);
+  static async::Task<Status> Return(Status status) { co_return status; }
+  static async::Task<Status> Hang() { co_return co_await async::Sleep(std::chrono::hours(1)); }
 
   std::unique_ptr<Random> random_ = NewSeededRandom(42);
   async::VirtualScheduler scheduler_;
@@ -157,10 +205,14 @@ class World {
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<kube::Client> admin_;
   std::deque<Refusal> refusals_;
+  std::map<std::string, OnArrival> arrivals_;
   testing::FakeChannel driver_;
-  TracedChannel channel_{*this};
+  std::map<std::string, std::function<async::Task<Status>()>> plain_;  // by method
   std::vector<TracedCall> calls_;
+  std::shared_ptr<log::CollectingOutput> log_;
   metrics::Registry registry_;
+  csi::ObservedChannel channel_;
+  csi::MigratedChannel migrated_channel_{channel_};
   std::unique_ptr<AttachController> controller_;
   std::unique_ptr<async::Scope> running_;
 };
