@@ -61,7 +61,7 @@ async::Task<void> AttachmentQueue::Work(kube::WorkQueue* line, const Sync* sync)
     } else if (!in_work_.insert(*name).second) {
       again_.insert(*name);
     } else {
-      co_await Process(line, sync, *name);
+      co_await Process(sync, *name);
       in_work_.erase(*name);
       if (again_.erase(*name) > 0) Add(*name);
     }
@@ -69,15 +69,15 @@ async::Task<void> AttachmentQueue::Work(kube::WorkQueue* line, const Sync* sync)
   }
 }
 
-async::Task<void> AttachmentQueue::Process(kube::WorkQueue* line, const Sync* sync,
-                                           std::string name) {
+async::Task<void> AttachmentQueue::Process(const Sync* sync, std::string name) {
   const Status acquired = co_await in_progress_.Acquire();
   if (!acquired.ok()) co_return;
   const Status status = co_await (*sync)(name);
   in_progress_.Release();
   if (status.ok()) {
-    line->Forget(name);
+    Forget(name);
   } else {
+    LineFor(name).NoteFailure(name, status);
     LineFor(name).AddRateLimited(name);
   }
 }

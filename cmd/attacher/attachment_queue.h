@@ -37,7 +37,10 @@ class AttachmentQueue {
 
   void Add(const std::string& name) { LineFor(name).Add(name); }
   // Forgets the failures of an attachment.
-  void Forget(const std::string& name) { attaches_.Forget(name); }
+  void Forget(const std::string& name) {
+    attaches_.Forget(name);
+    detaches_.Forget(name);
+  }
 
   // Runs `sync` for what is queued until cancelled; Ok forgets the failures, anything else tries
   // again after a back-off. Once.
@@ -47,6 +50,10 @@ class AttachmentQueue {
   // otherwise seen in metrics only (external-attacher#706). Until cancelled.
   async::Task<void> ReportBacklog(log::Logger log);
 
+  // For /debug.
+  const kube::WorkQueue& attaches() const { return attaches_; }
+  const kube::WorkQueue& detaches() const { return detaches_; }
+
  private:
   using Sync = std::function<async::Task<Status>(std::string name)>;
 
@@ -54,7 +61,7 @@ class AttachmentQueue {
     return options_.operation(name) == Operation::kAttach ? attaches_ : detaches_;
   }
   async::Task<void> Work(kube::WorkQueue* line, const Sync* sync);
-  async::Task<void> Process(kube::WorkQueue* line, const Sync* sync, std::string name);
+  async::Task<void> Process(const Sync* sync, std::string name);
 
   const Options options_;
   kube::WorkQueue attaches_;

@@ -68,6 +68,14 @@ class Caches {
   // Until all are filled. Differs: upstream does not wait for CSINodes and fails the first attach.
   async::Task<Status> WaitForSync();
 
+  // For /debug: calls `visit` with each informer there is.
+  template <typename Visit>
+  void ForEachInformer(Visit visit) const {
+    visit(attachments_);
+    if (volumes_) visit(*volumes_);
+    if (csi_nodes_) visit(*csi_nodes_);
+  }
+
  private:
   const Options options_;
   kube::Informer<storage::VolumeAttachment> attachments_;

@@ -8,6 +8,7 @@
 #include "cmd/attacher/patches.h"
 #include "cmd/attacher/trivial_handler.h"
 #include "lib/async/scope.h"
+#include "lib/base/strings.h"
 
 namespace csinative::attacher {
 namespace {
@@ -133,6 +134,14 @@ async::Task<Status> AttachController::SyncVolume(std::string name) {
   auto volume = caches_.Volume(name);
   if (!volume) co_return Status();
   co_return co_await handler_->SyncVolume(*std::move(volume));
+}
+
+std::string AttachController::Describe(const std::string& name) const {
+  const auto attachment = caches_.Attachment(name);
+  if (!attachment) return "";
+  const auto& source = attachment->spec().source();
+  return StrCat(source.has_persistentvolumename() ? source.persistentvolumename() : "inline volume",
+                " on ", attachment->spec().nodename());
 }
 
 async::Task<void> AttachController::Run() {

@@ -44,10 +44,20 @@ class AttachController {
   // Until cancelled; everything that was started has ended when it returns.
   async::Task<void> Run();
 
+  // For /debug: calls visit(title, queue, name_of), where name_of tells the object that a key
+  // stands for, or "" if it does not know.
+  template <typename Visit>
+  void ForEachQueue(Visit visit) const {
+    const auto describe = [this](const std::string& name) { return Describe(name); };
+    visit("attach", attachment_queue_.attaches(), describe);
+    visit("detach", attachment_queue_.detaches(), describe);
+    visit("volume finalizers", volume_queue_, [](const std::string& name) { return name; });
+  }
   // For tests and /debug.
   const Caches& caches() const { return caches_; }
 
  private:
+  std::string Describe(const std::string& attachment) const;
   std::unique_ptr<Handler> ChooseHandler();
   std::unique_ptr<Reconciler> ChooseReconciler();
   Operation OperationOn(const std::string& attachment) const;

@@ -11,6 +11,7 @@
 #include "lib/kube/config.h"
 #include "lib/metrics/process_collector.h"
 #include "lib/serve/endpoints.h"
+#include "lib/sidecar/debug_report.h"
 #include "lib/sidecar/driver.h"
 #include "lib/sidecar/graceful.h"
 #include "lib/translation/translate.h"
@@ -120,8 +121,25 @@ bool Program::Serve() {
     return false;
   }
   server_ = *std::move(server);
+  if (!flags.http_endpoint.empty()) {
+    // A metrics path of that name has been there first.
+    (void)serve::HandleDebug(server_->mux(), [this] { return TakeSnapshot(); });
+  }
   process_.log().Info("ServeMux listening", "address", flags.listen_address());
   return true;
+}
+
+serve::DebugSnapshot Program::TakeSnapshot() {
+  sidecar::DebugReport report(process_);
+  report.AddFact("driver", features_.name);
+  report.AddElection(election_.get());
+  report.AddCalls(*channel_);
+  if (controller_) {
+    controller_->ForEachQueue([&](const char* title, const kube::WorkQueue& queue,
+                                  const auto& name_of) { report.AddQueue(queue, name_of, title); });
+    controller_->caches().ForEachInformer([&](const auto& informer) { report.AddWatch(informer); });
+  }
+  return report.Take();
 }
 
 async::Task<bool> Program::AskDriver() {
@@ -166,8 +184,7 @@ void Program::BuildController() {
   leading_channel_.emplace(*channel_, [this] { return CheckMayAct().status(); });
   deps.channel = &*leading_channel_;
   migrated_channel_.emplace(*channel_);
-  leading_migrated_channel_.emplace(*migrated_channel_,
-                                    [this] { return CheckMayAct().status(); });
+  leading_migrated_channel_.emplace(*migrated_channel_, [this] { return CheckMayAct().status(); });
   deps.migrated_channel = &*leading_migrated_channel_;
   deps.registry = &process_.metrics();
   deps.log = process_.log();

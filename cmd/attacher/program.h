@@ -16,6 +16,7 @@
 #include "lib/csi/migrated_channel.h"
 #include "lib/csi/observed_channel.h"
 #include "lib/kube/client.h"
+#include "lib/serve/debug_page.h"
 #include "lib/sidecar/api_clients.h"
 #include "lib/sidecar/diagnostics.h"
 #include "lib/sidecar/election.h"
@@ -42,6 +43,7 @@ class Program {
   async::Task<bool> AskDriver();
   bool PrepareElection();
   void BuildController();
+  serve::DebugSnapshot TakeSnapshot();
   Result<MonotonicTime> CheckMayAct() const;
   // Leads, if that has to be won first.
   async::Task<void> Work();

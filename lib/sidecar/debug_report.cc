@@ -45,18 +45,20 @@ void DebugReport::AddCalls(const csi::ObservedChannel& channel) {
 }
 
 void DebugReport::AddQueue(const kube::WorkQueue& queue,
-                           const std::function<std::string(const std::string& key)>& describe) {
-  snapshot_.queues.push_back({queue.name(), queue.processing(), queue.size(), queue.delayed()});
+                           const std::function<std::string(const std::string& key)>& describe,
+                           std::string_view title) {
+  const std::string name(title.empty() ? std::string_view(queue.name()) : title);
+  snapshot_.queues.push_back({name, queue.processing(), queue.size(), queue.delayed()});
   const size_t total = queue.processing() + queue.size() + queue.delayed();
   const auto items = queue.Items(kMaxItems);
   snapshot_.work_left_off += total - items.size();
   for (const kube::WorkQueue::ItemInfo& item : items) {
     serve::DebugSnapshot::Work& out = snapshot_.work.emplace_back();
-    out.queue = queue.name();
+    out.queue = name;
     out.object = item.item;
-    if (std::string name = describe ? describe(item.item) : std::string();
-        !name.empty() && name != item.item) {
-      out.object = std::move(name);
+    if (std::string object = describe ? describe(item.item) : std::string();
+        !object.empty() && object != item.item) {
+      out.object = std::move(object);
       out.key = item.item;
     }
     out.state = StateText(item.state);

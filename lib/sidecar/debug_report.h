@@ -31,8 +31,10 @@ class DebugReport {
   void AddElection(const Election* election);
   void AddCalls(const csi::ObservedChannel& channel);
   // `describe` says what a key stands for, if it is not the name itself; empty: it does not know.
+  // `title`: what to call the queue; empty: its name.
   void AddQueue(const kube::WorkQueue& queue,
-                const std::function<std::string(const std::string& key)>& describe = nullptr);
+                const std::function<std::string(const std::string& key)>& describe = nullptr,
+                std::string_view title = {});
   template <typename T>
   void AddWatch(const kube::Informer<T>& informer) {
     AddWatch(informer.resource(), informer.reflector(), informer.size(), informer.bytes());
