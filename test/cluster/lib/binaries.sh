@@ -22,19 +22,27 @@ need_go() {
   ((BASH_REMATCH[1] > 1 || BASH_REMATCH[2] >= 26)) || die "$(command -v go) is $version; 1.26 or newer is needed"
 }
 
-# binaries_dir kubernetes|upstream|suite: the folder of the built programs. Its name holds the versions, and a digest of everything that
-# decides about the result.
-binaries_dir() {
-  local module="$1" name="$1-$kubernetes_version" digest
+# binaries_module kubernetes|upstream|suite|client-go-informer: the folder of its Go module.
+binaries_module() {
   case $1 in
-    suite) module=kubernetes ;;
-    upstream) name=upstream ;;
+    suite) printf '%s/kubernetes' "$cluster_source" ;;
+    client-go-informer) printf '%s/test/bench/client_go_informer' "$e2e_repository" ;;
+    *) printf '%s/%s' "$cluster_source" "$1" ;;
   esac
-  digest="$(cd "$cluster_source/$module" && find . -name '*.go' -o -name go.mod -o -name go.sum | sort | xargs cat | sha256sum)"
+}
+
+# binaries_dir kubernetes|upstream|suite|client-go-informer: the folder of the built programs. Its name holds the versions, and a digest of
+# everything that decides about the result.
+binaries_dir() {
+  local name="$1-$kubernetes_version" digest
+  case $1 in
+    upstream | client-go-informer) name="$1" ;;
+  esac
+  digest="$(cd "$(binaries_module "$1")" && find . -name '*.go' -o -name go.mod -o -name go.sum | sort | xargs cat | sha256sum)"
   printf '%s/%s-%s' "$cluster_cache" "$name" "${digest:0:12}"
 }
 
-# The three builds; each puts its programs into folder $1, is run in its module's folder, and ends at the first failure by itself.
+# The builds; each puts its programs into folder $1, is run in its module's folder, and ends at the first failure by itself.
 build_kubernetes() {
   local name
   go_build build -trimpath -ldflags "$kubernetes_ldflags" -o "$1/kubernetes" . || return
@@ -51,14 +59,15 @@ build_suite() {
     go_build build -tags tools -trimpath -ldflags "-s -w" -o "$1/agnhost" k8s.io/kubernetes/test/images/agnhost
 }
 
-# binaries_ensure kubernetes|upstream|suite: builds what is not in the cache yet.
+build_client-go-informer() { go_build build -trimpath -ldflags '-s -w' -o "$1/client-go-informer" .; }
+
+# binaries_ensure kubernetes|upstream|suite|client-go-informer: builds what is not in the cache yet.
 binaries_ensure() {
-  local what="$1" dir module="$1"
+  local what="$1" dir
   dir="$(binaries_dir "$what")"
   [[ ! -d $dir ]] || return 0
   need_go
-  [[ $what != suite ]] || module=kubernetes
-  (cd "$cluster_source/$module" && cache_fill "$dir" "build_$what" "$what")
+  (cd "$(binaries_module "$what")" && cache_fill "$dir" "build_$what" "$what")
 }
 
 # cache_fill DIR FUNCTION DESCRIPTION: makes folder DIR of the cache by calling the function with the folder to fill. Several may call it at

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The Go side of the informer benchmark (test/cluster/lib/bench-informer.sh): a client-go informer to compare with, and what fills the
+// cluster and changes it.
+//
+//	client_go_informer informer --kubeconfig FILE
+//	client_go_informer seed  --kubeconfig FILE --etcd URL --pki DIR [--pairs N]
+//	client_go_informer churn --kubeconfig FILE --etcd URL --pki DIR [--pairs N] --seconds N --rate N --via etcd|api|replay
+//	client_go_informer replay --kubeconfig FILE --pki DIR [--pairs N] --listen ADDRESS
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+type options struct {
+	kubeconfig string
+	etcd       string
+	pki        string
+	pairs      int
+	seconds    int
+	rate       int
+	via        string
+	workers    int
+	listen     string
+}
+
+func main() {
+	if len(os.Args) < 2 {
+		fail("usage: client_go_informer informer|seed|churn|replay FLAG...")
+	}
+	var o options
+	flags := flag.NewFlagSet(os.Args[1], flag.ExitOnError)
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "a kubeconfig file")
+	flags.StringVar(&o.etcd, "etcd", "", "etcd's URL")
+	flags.StringVar(&o.pki, "pki", "", "the folder of the cluster's certificates")
+	flags.IntVar(&o.pairs, "pairs", 50000, "how many claims, and as many volumes")
+	flags.IntVar(&o.seconds, "seconds", 20, "how long to write")
+	flags.IntVar(&o.rate, "rate", 5000, "writes a second; 0: as many as can be")
+	flags.StringVar(&o.via, "via", "etcd", "etcd: write the stored bytes; api: patch; replay: let the replaying server make up events")
+	flags.IntVar(&o.workers, "workers", 16, "writes at a time")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "where the replaying server listens")
+	flags.Parse(os.Args[2:])
+	var err error
+	switch os.Args[1] {
+	case "informer":
+		err = runInformer(&o)
+	case "seed":
+		err = seed(context.Background(), &o)
+	case "churn":
+		err = churn(context.Background(), &o)
+	case "replay":
+		err = replay(context.Background(), &o)
+	default:
+		fail("unknown command " + os.Args[1])
+	}
+	if err != nil {
+		fail(err.Error())
+	}
+}
+
+func fail(text string) {
+	fmt.Fprintln(os.Stderr, "client_go_informer: "+text)
+	os.Exit(1)
+}
+
+// A client that is not held up by its own limits, in the encoding that sidecars use.
+func (o *options) client(name string) (*kubernetes.Clientset, error) {
+	config, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	config.UserAgent = name
+	return kubernetes.NewForConfig(config)
+}
+
+func (o *options) config() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	return config, nil
+}
+
+func (o *options) etcdClient() (*clientv3.Client, error) {
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(o.pki, "apiserver-etcd.crt"), filepath.Join(o.pki, "apiserver-etcd.key"))
+	if err != nil {
+		return nil, err
+	}
+	pem, err := os.ReadFile(filepath.Join(o.pki, "ca.crt"))
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("no certificate in ca.crt")
+	}
+	return clientv3.New(clientv3.Config{
+		Endpoints:   []string{o.etcd},
+		DialTimeout: 5 * time.Second,
+		TLS:         &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: roots},
+	})
+}
