@@ -220,7 +220,8 @@ class Json {
 bool WantsJson(const http::ServerRequest& request) {
   const size_t question = request.target.find('?');
   if (question != std::string::npos) {
-    for (std::string_view pair : Split(request.target.substr(question + 1), '&')) {
+    const std::string_view query = std::string_view(request.target).substr(question + 1);
+    for (std::string_view pair : Split(query, '&')) {
       if (pair == "format=json") return true;
       if (pair == "format=html") return false;
     }
