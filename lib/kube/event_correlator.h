@@ -16,7 +16,9 @@
 #include "apis/namespaces.h"
 #include "lib/base/clock.h"
 #include "lib/base/random.h"
+#include "lib/base/status.h"
 #include "lib/kube/rate_limiter.h"
+#include "lib/log/logger.h"
 
 namespace csinative::kube {
 
@@ -26,6 +28,13 @@ std::string EventName(const std::string& object, WallTime now, Random& random);
 struct ObjectReference;  // event_recorder.h
 // As the API has it; what is empty is left out.
 core::ObjectReference ReferenceMessage(const ObjectReference& about);
+
+// What a failed write of an event means: logs it, and says whether to try again after a while
+// (kube-client 17.3). `attempt` counts from 1, up to kMaxEventTries. `expected`: a rejection that
+// is no news to anybody.
+inline constexpr int kMaxEventTries = 12;
+bool MayRetryEvent(const log::Logger& log, const std::string& event, const Status& failure,
+                   int attempt, bool expected);
 
 struct CorrelatedEvent {
   core::Event event;  // count > 1: patch the event of this name, else create

@@ -21,7 +21,6 @@ namespace {
 
 // client-go tools/record (kube-client 17.1, 17.3).
 constexpr size_t kMaxQueued = 1000;
-constexpr int kMaxTries = 12;
 constexpr Duration kRetryDelay = std::chrono::seconds(10);
 
 std::string PatchBody(const core::Event& event) {
@@ -51,6 +50,29 @@ core::ObjectReference ReferenceMessage(const ObjectReference& about) {
   if (!about.resource_version.empty()) out.set_resourceversion(about.resource_version);
   if (!about.field_path.empty()) out.set_fieldpath(about.field_path);
   return out;
+}
+
+bool MayRetryEvent(const log::Logger& log, const std::string& event, const Status& failure,
+                   int attempt, bool expected) {
+  if (failure.api_error() != nullptr) {
+    if (expected) {
+      log.V(5).Info("Server rejected event (will not retry!)", "err", failure);
+    } else {
+      log.Error(failure, "Server rejected event (will not retry!)", "event", event);
+    }
+    return false;
+  }
+  // Nothing was sent, or the answer made no sense: it would be the same again.
+  if (failure.code() == Code::kInvalidArgument) {
+    log.Error(failure, "Unable to construct event (will not retry!)", "event", event);
+    return false;
+  }
+  if (attempt == kMaxEventTries) {
+    log.Error(failure, "Unable to write event (retry limit exceeded!)", "event", event);
+    return false;
+  }
+  log.Error(failure, "Unable to write event (may retry after sleeping)", "event", event);
+  return true;
 }
 
 struct EventBroadcaster::Impl {
@@ -111,28 +133,10 @@ async::Task<void> EventBroadcaster::Impl::Send(core::Event event) {
   for (int attempt = 1;; ++attempt) {
     Status status = co_await Write(&*correlated);
     if (status.ok() || IsCancelled(status)) co_return;
-    if (status.api_error() != nullptr) {
-      if (IsAlreadyExists(status) || HasStatusCause(status, "NamespaceTerminating")) {
-        log.V(5).Info("Server rejected event (will not retry!)", "err", status);
-      } else {
-        log.Error(status, "Server rejected event (will not retry!)", "event",
-                  correlated->event.metadata().name());
-      }
+    const bool expected = IsAlreadyExists(status) || HasStatusCause(status, "NamespaceTerminating");
+    if (!MayRetryEvent(log, correlated->event.metadata().name(), status, attempt, expected)) {
       co_return;
     }
-    // Nothing was sent, or the answer made no sense: it would be the same again.
-    if (status.code() == Code::kInvalidArgument) {
-      log.Error(status, "Unable to construct event (will not retry!)", "event",
-                correlated->event.metadata().name());
-      co_return;
-    }
-    if (attempt == kMaxTries) {
-      log.Error(status, "Unable to write event (retry limit exceeded!)", "event",
-                correlated->event.metadata().name());
-      co_return;
-    }
-    log.Error(status, "Unable to write event (may retry after sleeping)", "event",
-              correlated->event.metadata().name());
     // The first delay is shortened at random, so that the events of many processes do not return
     // together after an outage.
     Duration delay = kRetryDelay;

@@ -24,7 +24,6 @@ namespace {
 
 // client-go tools/events (kube-client 17.4).
 constexpr size_t kMaxQueued = 1000;
-constexpr int kMaxTries = 12;
 constexpr Duration kRetryDelay = std::chrono::seconds(10);
 constexpr double kRetryJitter = 0.25;
 constexpr Duration kRefresh = std::chrono::minutes(30);
@@ -159,25 +158,9 @@ async::Task<bool> SeriesBroadcaster::Impl::Send(SeriesKey key, events::Event eve
     }
     const Status& status = stored.status();
     if (IsCancelled(status)) co_return false;
-    const std::string& name = event.metadata().name();
-    if (status.api_error() != nullptr) {
-      if (IsAlreadyExists(status)) {
-        log.V(5).Info("Server rejected event (will not retry!)", "err", status);
-      } else {
-        log.Error(status, "Server rejected event (will not retry!)", "event", name);
-      }
+    if (!MayRetryEvent(log, event.metadata().name(), status, attempt, IsAlreadyExists(status))) {
       co_return false;
     }
-    // Nothing was sent, or the answer made no sense: it would be the same again.
-    if (status.code() == Code::kInvalidArgument) {
-      log.Error(status, "Unable to construct event (will not retry!)", "event", name);
-      co_return false;
-    }
-    if (attempt == kMaxTries) {
-      log.Error(status, "Unable to write event (retry limit exceeded!)", "event", name);
-      co_return false;
-    }
-    log.Error(status, "Unable to write event (may retry after sleeping)", "event", name);
     const double stretch = 1 + kRetryJitter * random.Unit();
     const Duration delay(static_cast<int64_t>(static_cast<double>(kRetryDelay.count()) * stretch));
     if (!(co_await async::Sleep(delay)).ok()) co_return false;
