@@ -14,6 +14,9 @@ namespace {
 constexpr Duration kTrouble = std::chrono::minutes(45);
 // Longer than the longest back-off of a controller (5 minutes) and of the client, several times.
 constexpr Duration kQuiet = std::chrono::minutes(15);
+// How long before the end of the quiet time users are in a hurry: less than most periods after
+// which controllers look at everything again.
+constexpr Duration kHaste = std::chrono::minutes(4);
 // The longest call of the driver and the longest back-off, twice.
 constexpr Duration kMayBeUnsaved = std::chrono::minutes(15);
 // Of a node: longer than volumes wait for a node before they are taken away by force (6 minutes).
@@ -354,6 +357,7 @@ bool World::RunHour() {
   const MonotonicTime end = quiet + kQuiet;
   ScheduleTrouble(kTrouble);
   scope_.Spawn(users_->Run(options_.concurrent_sets, quiet));
+  scope_.Spawn(users_->Haste(end - kHaste));
   while (loop_.Now() < end && checker_.ok()) {
     scheduler_.Advance(std::chrono::seconds(20));
     if (loop_.Now() >= quiet) plan_.set_active(false);
