@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/sim/backend.h"
 
+#include <iterator>
+
 #include "lib/base/strings.h"
 #include "test/sim/conduct.h"
 
@@ -111,6 +113,9 @@ Status Backend::Perform(const std::string& method, const std::string& node_id,
                     static_cast<::csi::v1::ControllerPublishVolumeResponse*>(response));
   } else if (name == "ControllerUnpublishVolume") {
     status = Detach(static_cast<const ::csi::v1::ControllerUnpublishVolumeRequest&>(request));
+  } else if (name == "ListVolumes") {
+    status = List(static_cast<const ::csi::v1::ListVolumesRequest&>(request),
+                  static_cast<::csi::v1::ListVolumesResponse*>(response));
   } else if (name == "NodeStageVolume") {
     status = Stage(node_id, static_cast<const ::csi::v1::NodeStageVolumeRequest&>(request));
   } else if (name == "NodePublishVolume") {
@@ -198,6 +203,7 @@ Status Backend::Attach(const ::csi::v1::ControllerPublishVolumeRequest& request,
     }
   }
   volume.attached.insert(request.node_id());
+  volume.taken_away.erase(request.node_id());
   (*response->mutable_publish_context())["device"] =
       StrCat(request.volume_id(), "@", request.node_id());
   return Status();
@@ -214,6 +220,32 @@ Status Backend::Detach(const ::csi::v1::ControllerUnpublishVolumeRequest& reques
                          request.node_id(), ", where it is staged"));
   }
   volume.attached.erase(request.node_id());
+  volume.taken_away.erase(request.node_id());
+  return Status();
+}
+
+void Backend::TakeAway(const std::string& id, const std::string& node) {
+  Volume& volume = volumes_.at(id);
+  volume.attached.erase(node);
+  volume.taken_away.insert(node);
+}
+
+// The token is the last volume that was listed.
+Status Backend::List(const ::csi::v1::ListVolumesRequest& request,
+                     ::csi::v1::ListVolumesResponse* response) const {
+  auto it = request.starting_token().empty() ? volumes_.begin()
+                                             : volumes_.upper_bound(request.starting_token());
+  for (; it != volumes_.end(); ++it) {
+    auto* entry = response->add_entries();
+    entry->mutable_volume()->set_volume_id(it->first);
+    entry->mutable_volume()->set_capacity_bytes(it->second.bytes);
+    entry->mutable_status();
+    for (const std::string& node : it->second.attached) {
+      entry->mutable_status()->add_published_node_ids(node);
+    }
+    if (request.max_entries() > 0 && response->entries_size() >= request.max_entries()) break;
+  }
+  if (it != volumes_.end() && std::next(it) != volumes_.end()) response->set_next_token(it->first);
   return Status();
 }
 
@@ -225,6 +257,7 @@ Status Backend::Stage(const std::string& node, const ::csi::v1::NodeStageVolumeR
   const auto found = volumes_.find(request.volume_id());
   if (found == volumes_.end()) return RpcStatus(kNotFound, "no such volume");
   Volume& volume = found->second;
+  if (volume.taken_away.count(node) > 0) return RpcStatus(kUnavailable, "there is no such device");
   if (volume.attached.count(node) == 0) {
     return Broken(StrCat("NodeStageVolume of ", request.volume_id(), " on ", node,
                          ", where it is not attached"));

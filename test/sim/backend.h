@@ -45,6 +45,7 @@ class Backend {
     int64_t bytes = 0;
     bool single_node = false;
     std::set<std::string> attached;         // node ids
+    std::set<std::string> taken_away;       // from these, and not attached again
     std::map<std::string, OnNode> on_node;  // node id
   };
 
@@ -69,6 +70,10 @@ class Backend {
   // Whether the volume is staged there as a device.
   bool HasDevice(const std::string& id, const std::string& node) const;
 
+  // Somebody who knows nothing of Kubernetes takes the volume off the node; until it is attached
+  // there again it cannot be staged.
+  void TakeAway(const std::string& id, const std::string& node);
+
   // The node loses power: what was mounted there is gone, and its calls fail until it is back. The
   // storage knows that it is fenced, so volumes may be taken away from it.
   void LoseNode(const std::string& node);
@@ -92,6 +97,8 @@ class Backend {
   Status Attach(const ::csi::v1::ControllerPublishVolumeRequest& request,
                 ::csi::v1::ControllerPublishVolumeResponse* response);
   Status Detach(const ::csi::v1::ControllerUnpublishVolumeRequest& request);
+  Status List(const ::csi::v1::ListVolumesRequest& request,
+              ::csi::v1::ListVolumesResponse* response) const;
   Status Stage(const std::string& node, const ::csi::v1::NodeStageVolumeRequest& request);
   Status Publish(const std::string& node, const ::csi::v1::NodePublishVolumeRequest& request);
   Status Unpublish(const std::string& node, const ::csi::v1::NodeUnpublishVolumeRequest& request);

@@ -268,6 +268,8 @@ int Main(int argc, char** argv) {
               crashes);
   std::printf("most by one process in a minute: %d API requests, %d calls for one volume\n",
               sum.totals.max_requests, sum.totals.max_calls);
+  std::printf("%" PRIu64 " volumes taken off nodes out of band, %" PRIu64 " put back\n",
+              sum.totals.thefts, sum.totals.mended);
   std::printf("%" PRIu64 " volumes of claims deleted while csi-provisioner was dead\n",
               sum.totals.known_leaks);
   if (arguments.require_load && (operations < 200 || faults < 60 || crashes < 5)) {
