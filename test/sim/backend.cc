@@ -66,6 +66,9 @@ std::string Fixed(const Request& request) {
   return text;
 }
 
+// Longer than an attach is tried again because an answer was lost, or the note of its success.
+constexpr Duration kNoReasonToRepeat = std::chrono::minutes(15);
+
 }  // namespace
 
 std::string Backend::SubjectOf(const Message& request) {
@@ -202,6 +205,12 @@ Status Backend::Attach(const ::csi::v1::ControllerPublishVolumeRequest& request,
                            request.node_id(), " while attached to ", node));
     }
   }
+  // Repeats are allowed, but only where an answer or a note of it was lost.
+  const auto since = volume.attached_since.try_emplace(request.node_id(), clock_.Now()).first;
+  if (clock_.Now() - since->second > kNoReasonToRepeat) {
+    return Broken(StrCat("ControllerPublishVolume of ", request.volume_id(), " to ",
+                         request.node_id(), ", where it has been attached for long"));
+  }
   volume.attached.insert(request.node_id());
   volume.taken_away.erase(request.node_id());
   (*response->mutable_publish_context())["device"] =
@@ -219,14 +228,19 @@ Status Backend::Detach(const ::csi::v1::ControllerUnpublishVolumeRequest& reques
     return Broken(StrCat("ControllerUnpublishVolume of ", request.volume_id(), " from ",
                          request.node_id(), ", where it is staged"));
   }
-  volume.attached.erase(request.node_id());
+  Unattach(request.node_id(), &volume);
   volume.taken_away.erase(request.node_id());
   return Status();
 }
 
+void Backend::Unattach(const std::string& node, Volume* volume) {
+  volume->attached.erase(node);
+  volume->attached_since.erase(node);
+}
+
 void Backend::TakeAway(const std::string& id, const std::string& node) {
   Volume& volume = volumes_.at(id);
-  volume.attached.erase(node);
+  Unattach(node, &volume);
   volume.taken_away.insert(node);
 }
 

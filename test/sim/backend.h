@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 
+#include "lib/base/clock.h"
 #include "lib/base/status.h"
 #include "proto/csi/v1/csi.pb.h"
 #include "test/sim/checker.h"
@@ -44,12 +45,14 @@ class Backend {
     std::string request;  // what CreateVolume asked for, to compare repeats
     int64_t bytes = 0;
     bool single_node = false;
-    std::set<std::string> attached;         // node ids
-    std::set<std::string> taken_away;       // from these, and not attached again
-    std::map<std::string, OnNode> on_node;  // node id
+    std::set<std::string> attached;                       // node ids
+    std::set<std::string> taken_away;                     // from these, and not attached again
+    std::map<std::string, MonotonicTime> attached_since;  // where it is attached
+    std::map<std::string, OnNode> on_node;                // node id
   };
 
-  Backend(Checker& checker, Trace& trace) : checker_(checker), trace_(trace) {}
+  Backend(Checker& checker, Trace& trace, const Clock& clock)
+      : checker_(checker), trace_(trace), clock_(clock) {}
 
   // Whether the volume may be deleted, as the API server's objects say; set by the world.
   void set_may_delete(std::function<bool(const std::string& id)> may_delete) {
@@ -103,12 +106,14 @@ class Backend {
   Status Publish(const std::string& node, const ::csi::v1::NodePublishVolumeRequest& request);
   Status Unpublish(const std::string& node, const ::csi::v1::NodeUnpublishVolumeRequest& request);
   Status Unstage(const std::string& node, const ::csi::v1::NodeUnstageVolumeRequest& request);
+  static void Unattach(const std::string& node, Volume* volume);
   void CheckNodeSecrets(const std::string& name, const google::protobuf::Message& request);
   // Records a request that breaks the contract, and refuses it.
   Status Broken(const std::string& what);
 
   Checker& checker_;
   Trace& trace_;
+  const Clock& clock_;
   std::function<bool(const std::string&)> may_delete_;
   std::function<NodeService*(const std::string&)> find_node_service_;
   std::map<std::string, Volume> volumes_;

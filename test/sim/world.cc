@@ -48,7 +48,7 @@ World::World(WorldOptions options)
       checker_(trace_),
       api_(loop_, *api_random_),
       conduct_(checker_, loop_, api_),
-      backend_(checker_, trace_),
+      backend_(checker_, trace_, loop_),
       surroundings_{scheduler_,
                     loop_,
                     scope_,
