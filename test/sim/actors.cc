@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/sim/actors.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "apis/core/v1/maps.h"
@@ -441,8 +442,12 @@ async::Task<void> Users::OneSet(int number, MonotonicTime until) {
   for (uint64_t i = 0; i < pods; ++i) {
     const bool created = co_await CreatePod(name, name, mode);
     if (created) {
-      (void)co_await async::Sleep(
-          plan.Between(std::chrono::milliseconds(100), std::chrono::minutes(4)));
+      Duration stay = plan.Between(std::chrono::milliseconds(100), std::chrono::minutes(4));
+      if (habits_.long_stay > 0 && plan.Unit() < habits_.long_stay) {
+        stay = std::min(plan.Between(std::chrono::minutes(20), std::chrono::minutes(40)),
+                        until - view_.world.loop.Now());
+      }
+      (void)co_await async::Sleep(stay);
     }
     co_await DeletePod(name);
     // An administrator who deletes the volume that is in use.

@@ -125,6 +125,7 @@ struct Habits {
   double second_pod = 0;    // chance that another pod uses the claim meanwhile
   double block = 0;         // chance that a claim wants a device
   double group = 0;         // chance that a pod wants its files to belong to a group
+  double long_stay = 0;     // chance that a pod stays for most of the trouble
 };
 
 // Creates and deletes claims and pods, at random, until told to finish.
