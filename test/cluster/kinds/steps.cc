@@ -165,6 +165,13 @@ void EditDetached(const Subject&, JsonDocument* object) {
   apiserver::Set(status, "attached", Json(false), allocator);
   Remove(status, "attachmentMetadata");
   Remove(status, "detachError");
+  // That error was kubectl's, and nothing else in the status is.
+  Json* entries = FindMutable(FindMutable(object, "metadata"), "managedFields");
+  for (auto it = entries->Begin(); it != entries->End();) {
+    const bool gone = apiserver::TextAt(*it, "manager") == "kubectl-patch" &&
+                      apiserver::TextAt(*it, "subresource") == "status";
+    it = gone ? entries->Erase(it) : it + 1;
+  }
 }
 
 // ---- acts
