@@ -58,6 +58,13 @@ class VolumeManager {
   // For tests and /debug.
   const NodeState& state() const { return state_; }
   const DriverRegistry& drivers() const { return drivers_; }
+  // `visit` takes any Informer.
+  template <typename Visit>
+  void ForEachInformer(Visit visit) const {
+    visit(nodes_);
+    visit(driver_objects_);
+    visit(pods_);
+  }
 
  private:
   async::Task<Status> PrepareDisk();
