@@ -21,6 +21,7 @@
 #include "cmd/volumemanager/pod_directories.h"
 #include "cmd/volumemanager/populator.h"
 #include "cmd/volumemanager/reconciler.h"
+#include "cmd/volumemanager/reconstruction.h"
 #include "cmd/volumemanager/volume_backend.h"
 #include "cmd/volumemanager/volumes_in_use.h"
 #include "lib/async/blocking.h"
@@ -67,6 +68,7 @@ class VolumeManager {
   }
 
  private:
+  async::Task<Result<DiskScan>> ReadDisk();
   async::Task<Status> PrepareDisk();
   void FeedControllers();
   std::optional<storage::CSIDriver> DriverObject(const std::string& name) const {
