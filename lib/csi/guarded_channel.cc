@@ -19,6 +19,7 @@ async::Task<Status> GuardedChannel::Call(std::string method,
                                          google::protobuf::Message* response) {
   Status allowed = may_act_();
   if (!allowed.ok()) return Refuse(std::move(allowed));
+  if (grace_ <= Duration::zero()) return inner_.Call(std::move(method), request, response);
   return async::WithGrace(grace_, inner_.Call(std::move(method), request, response));
 }
 
