@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What upstream does sometimes and sometimes not, as named rules. A scenario names those that it can meet; each drops from the channels, on
+both sides, only the repetition that its text describes, so a missing or a different call still shows."""
+
+
+def _drop_repeats(lane, is_candidate, same):
+    kept = []
+    for item in lane:
+        if kept and is_candidate(item) and same(kept[-1], item):
+            continue
+        kept.append(item)
+    lane[:] = kept
+
+
+def _equal(a, b):
+    return a == b
+
+
+def _repeated_attach(channels):
+    """A first attach is processed twice when the status has not reached the cache by the time the finalizer's update is handled (attacher
+    7.2): the same successful ControllerPublishVolume again, and the same patch of the status, or an empty one."""
+    for lane in channels["csi"].values():
+        _drop_repeats(lane, lambda i: i["method"].endswith("/ControllerPublishVolume") and i["answer"] == "OK", _equal)
+    for name, lane in channels["api"].items():
+        if "/volumeattachments/" in name:
+            _drop_repeats(lane, lambda i: i["path"].endswith("/status"), lambda a, b: a == b or (
+                {**a, "body": 0} == {**b, "body": 0} and b["body"] in ({}, {"status": {}})))
+    _drop_order(channels, ("ControllerPublishVolume", "PATCH /apis/storage.k8s.io/v1/volumeattachments/"), "/status")
+
+
+def _repeated_detach(channels):
+    """A deletion is processed again when its update arrives late (attacher 7.3): the status patch of what is gone answered 404 or 200."""
+    for name, lane in channels["api"].items():
+        if "/volumeattachments/" in name:
+            lane[:] = [{**i, "status": 200} if i["path"].endswith("/status") and i["status"] == 404 else i for i in lane]
+
+
+def _repeated_deletion(channels):
+    """A volume's deletion is processed twice when the removal of the finalizer has not reached the cache in time (provisioner 13.4): the same
+    DeleteVolume, DELETE (200 or 404) and PATCH again."""
+    for lane in channels["csi"].values():
+        _drop_repeats(lane, lambda i: i["method"].endswith("/DeleteVolume") and i["answer"] == "OK", _equal)
+    for name, lane in channels["api"].items():
+        if "/persistentvolumes/" in name:
+            seen, kept = set(), []
+            for item in lane:
+                if item["method"] in ("DELETE", "PATCH") and (item["method"], str(item["body"])) in seen:
+                    continue
+                seen.add((item["method"], str(item["body"])))
+                kept.append(item)
+            lane[:] = kept
+    # The second DELETE of what is gone is a failed attempt.
+    channels["metrics"].pop("controller_persistentvolume_delete_failed_total", None)
+    for lane in channels["log"].values():
+        lane[:] = [i for i in lane if i.get("form") != "klog E"]
+    _once_in_order(channels, ("DeleteVolume", "DELETE /api/v1/persistentvolumes/", "PATCH /api/v1/persistentvolumes/"))
+
+
+def _repeated_provisioning(channels):
+    """A claim that changes between the making of its volume and the arrival of the volume in the cache is provisioned again (provisioner 4.2):
+    the same CreateVolume and a POST answered 409."""
+    for lane in channels["csi"].values():
+        _drop_repeats(lane, lambda i: i["method"].endswith("/CreateVolume") and i["answer"] == "OK", _equal)
+    for name, lane in channels["api"].items():
+        if "/persistentvolumes/" in name:
+            lane[:] = [i for i in lane if not (i["method"] == "POST" and i["status"] == 409)]
+
+
+def _drop_order(channels, tokens, suffix):
+    for lane in channels["order"].values():
+        kept = []
+        for item in lane:
+            what = item["what"]
+            again = what == tokens[0] or (what.startswith(tokens[1]) and what.endswith(suffix))
+            if again and any(k["what"] == what for k in kept[-2:]):
+                continue
+            kept.append(item)
+        lane[:] = kept
+
+
+def _once_in_order(channels, tokens):
+    for lane in channels["order"].values():
+        seen, kept = set(), []
+        for item in lane:
+            if item["what"].startswith(tokens):
+                if item["what"] in seen:
+                    continue
+                seen.add(item["what"])
+            kept.append(item)
+        lane[:] = kept
+
+
+def _error_from_old_copy(channels):
+    """An attachment's error is written as a difference to the cached object, which may or may not have the error before it yet (attacher
+    10.1): members that repeat are there or not. The message of each error is still compared through the object, the number of errors
+    through the calls."""
+    for name, lane in channels["api"].items():
+        if "/volumeattachments/" not in name:
+            continue
+        for item in lane:
+            status = item["body"].get("status") if isinstance(item["body"], dict) else None
+            for key in ("attachError", "detachError"):
+                if isinstance(status, dict) and isinstance(status.get(key), dict):
+                    status[key] = "<an error>"
+                elif isinstance(status, dict) and key in status and status[key] is None:
+                    del status[key]
+
+
+def _metric_counts(channels):
+    """Follows from the repetitions above: how often a call was counted."""
+    for name, lane in channels["metrics"].items():
+        if name.startswith(("csi_sidecar_operations_seconds", "controller_")):
+            for family in lane:
+                family["samples"] = {k: "present" for k in family["samples"]}
+
+
+RULES = {
+    "repeated-attach": _repeated_attach, "repeated-detach": _repeated_detach, "repeated-deletion": _repeated_deletion,
+    "repeated-provisioning": _repeated_provisioning, "error-from-old-copy": _error_from_old_copy, "metric-counts": _metric_counts,
+}
+
+
+def apply(channels, names):
+    for name in names:
+        RULES[name](channels)
