@@ -80,6 +80,7 @@ class ApiProxy:
 
         class Server(http.server.ThreadingHTTPServer):
             daemon_threads = True
+            request_queue_size = 128
 
             def handle_error(self, request, client_address):
                 pass  # a client that was killed

@@ -92,18 +92,48 @@ def _once_in_order(channels, tokens):
 
 def _error_from_old_copy(channels):
     """An attachment's error is written as a difference to the cached object, which may or may not have the error before it yet (attacher
-    10.1): members that repeat are there or not. The message of each error is still compared through the object, the number of errors
-    through the calls."""
+    10.1): members that repeat, and all of them within the same second, are there or not. What the error is is still compared through
+    the object, how often through the calls."""
     for name, lane in channels["api"].items():
         if "/volumeattachments/" not in name:
             continue
         for item in lane:
-            status = item["body"].get("status") if isinstance(item["body"], dict) else None
+            if not item["path"].endswith("/status") or not isinstance(item["body"], dict):
+                continue
+            status = item["body"].get("status") or {}
+            if set(status) <= {"attachError", "detachError"}:
+                item["body"] = "<an error>"
+                continue
             for key in ("attachError", "detachError"):
-                if isinstance(status, dict) and isinstance(status.get(key), dict):
-                    status[key] = "<an error>"
-                elif isinstance(status, dict) and key in status and status[key] is None:
+                if key in status and status[key] is None:
                     del status[key]
+
+
+def _retries(channels):
+    """How often something fails before the scenario's next step depends on the moment: in a row of equal items one counts. With
+    error-from-old-copy before it, errors of an attachment are such a row."""
+    for channel in ("csi", "api"):
+        for lane in channels[channel].values():
+            kept = []
+            for item in lane:
+                # Two in a row, or a pair of requests in turn.
+                if item in kept[-1:] or (item in kept[-2:] and len(kept) >= 2):
+                    continue
+                kept.append(item)
+            lane[:] = kept
+    for lane in channels["order"].values():
+        kept = []
+        for item in lane:
+            if item not in kept[-4:]:
+                kept.append(item)
+        lane[:] = kept
+
+
+def _driver_lost(channels):
+    """Upstream notices a lost driver at the next call; noticing it earlier is as good (attacher 3): what is done between is not compared."""
+    for channel in ("api", "order", "objects"):
+        channels[channel].clear()
+    channels["exit"].pop("stderr", None)
 
 
 def _metric_counts(channels):
@@ -116,7 +146,7 @@ def _metric_counts(channels):
 
 RULES = {
     "repeated-attach": _repeated_attach, "repeated-detach": _repeated_detach, "repeated-deletion": _repeated_deletion,
-    "repeated-provisioning": _repeated_provisioning, "error-from-old-copy": _error_from_old_copy, "metric-counts": _metric_counts,
+    "repeated-provisioning": _repeated_provisioning, "retries": _retries, "driver-lost": _driver_lost, "error-from-old-copy": _error_from_old_copy, "metric-counts": _metric_counts,
 }
 
 
