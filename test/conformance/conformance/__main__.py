@@ -46,6 +46,7 @@ def _options():
     parser.add_argument("--list", action="store_true", help="the scenarios there are")
     parser.add_argument("--self-test", action="store_true", help="altered recordings must be found to differ")
     parser.add_argument("--instance", metavar="DIR", help="of `scripts/e2e up --api-only --dir DIR`; default: one of its own")
+    parser.add_argument("--suggest", action="store_true", help="what would have to be in allowed.yaml for each unexplained difference")
     parser.add_argument("--save", metavar="DIR", help="keep the recordings there, and all differences")
     options = parser.parse_args()
     if options.sides not in ("upstream,ours", "upstream,upstream", "ours,ours"):
@@ -85,6 +86,8 @@ def _run(options, chosen, known):
                     failed |= _print(row)
     finally:
         cluster.down()
+    if options.suggest:
+        _suggest(rows)
     compared = sides == ["upstream", "ours"]
     unused = allowed.unused(chosen) if compared else []
     for scenario, channel, field in unused:
@@ -93,6 +96,15 @@ def _run(options, chosen, known):
     print(f"{len(rows)} runs of {len(chosen)} scenarios, {sum(1 for r in rows if r['unexplained'])} with unexplained differences; "
           f"{used} allowed differences met, {len(allowed)} allowed in all")
     return 1 if failed or unused else 0
+
+
+def _suggest(rows):
+    scenarios_of = {}
+    for row in rows:
+        for difference in row["unexplained"]:
+            scenarios_of.setdefault((difference.channel, difference.field), []).append(row["name"])
+    for (channel, field), names in scenarios_of.items():
+        print(f"- channel: {channel}\n  field: {json.dumps(field)}\n  scenarios: [{', '.join(names)}]\n  ours: \n  reason: ")
 
 
 def _compare(workplace, item, sides, allowed, options):

@@ -2,6 +2,9 @@
 """What upstream does sometimes and sometimes not, as named rules. A scenario names those that it can meet; each drops from the channels, on
 both sides, only the repetition that its text describes, so a missing or a different call still shows."""
 
+import copy
+import re
+
 
 def _drop_repeats(lane, is_candidate, same):
     kept = []
@@ -92,21 +95,30 @@ def _once_in_order(channels, tokens):
 
 def _error_from_old_copy(channels):
     """An attachment's error is written as a difference to the cached object, which may or may not have the error before it yet (attacher
-    10.1): members that repeat, and all of them within the same second, are there or not. What the error is is still compared through
-    the object, how often through the calls."""
+    10.1): members that repeat, and all of them within the same second, are there or not. Instead of the patch, the error that the object
+    has after it is compared."""
     for name, lane in channels["api"].items():
         if "/volumeattachments/" not in name:
             continue
+        errors = {}
         for item in lane:
             if not item["path"].endswith("/status") or not isinstance(item["body"], dict):
                 continue
             status = item["body"].get("status") or {}
-            if set(status) <= {"attachError", "detachError"}:
-                item["body"] = "<an error>"
-                continue
+            before = copy.deepcopy(errors)
             for key in ("attachError", "detachError"):
-                if key in status and status[key] is None:
-                    del status[key]
+                if key in status:
+                    errors[key] = _patched(errors.get(key), status.pop(key))
+            if item["status"] != 200:
+                item["body"], errors = {"tried": errors, "status": status}, before
+            else:
+                item["body"] = {"errors": copy.deepcopy(errors), "status": status}
+
+
+def _patched(target, patch):
+    if not isinstance(patch, dict):
+        return patch
+    return {k: v for k, v in {**(target or {}), **patch}.items() if v is not None}
 
 
 def _retries(channels):
@@ -136,6 +148,32 @@ def _driver_lost(channels):
     channels["exit"].pop("stderr", None)
 
 
+def _short_names(channels):
+    """A part of a claim's uid is no uid that could be recognised: names with --volume-name-uuid-length are reduced to their length."""
+    def shorten(value):
+        if isinstance(value, str):
+            return re.sub(r"\bvol-([0-9a-f]+)\b", lambda m: f"vol-<{len(m[1])} digits>", value)
+        if isinstance(value, list):
+            return [shorten(v) for v in value]
+        if isinstance(value, dict):
+            return {shorten(k): shorten(v) for k, v in value.items()}
+        return value
+
+    for channel in channels:
+        channels[channel] = shorten(channels[channel])
+
+
+def _event_counts(channels):
+    """Event correlation drops and joins events by the moment they come."""
+    channels["events"].pop("writes", None)
+
+
+def _clone_protection(channels):
+    """The source of a clone is deleted while the clone is pending: how often its finalizer's removal is tried in vain."""
+    for lane in channels["log"].values():
+        lane[:] = [i for i in lane if i.get("form") not in ("klog E", "klog I")]
+
+
 def _metric_counts(channels):
     """Follows from the repetitions above: how often a call was counted."""
     for name, lane in channels["metrics"].items():
@@ -146,10 +184,17 @@ def _metric_counts(channels):
 
 RULES = {
     "repeated-attach": _repeated_attach, "repeated-detach": _repeated_detach, "repeated-deletion": _repeated_deletion,
-    "repeated-provisioning": _repeated_provisioning, "retries": _retries, "driver-lost": _driver_lost, "error-from-old-copy": _error_from_old_copy, "metric-counts": _metric_counts,
+    "repeated-provisioning": _repeated_provisioning, "driver-lost": _driver_lost, "error-from-old-copy": _error_from_old_copy, "metric-counts": _metric_counts, "short-names": _short_names, "event-counts": _event_counts,
+    "clone-protection": _clone_protection,
+    "retries": _retries,
 }
 
 
 def apply(channels, names):
-    for name in names:
-        RULES[name](channels)
+    unknown = set(names) - set(RULES)
+    if unknown:
+        raise ValueError(f"no race is called {sorted(unknown)}")
+    # In the order of the table: some build on others.
+    for name, rule in RULES.items():
+        if name in names:
+            rule(channels)

@@ -9,7 +9,7 @@ import yaml
 
 _MEMBERS = {
     "description", "sidecar", "args", "arguments", "environment", "driver", "objects", "controllers", "api_faults", "steps", "exits", "races",
-    "order", "log", "http", "settle", "start", "without_driver",
+    "order", "log", "http", "settle", "start", "ready", "without_driver",
 }
 _STANDARD = ["--csi-address={socket}", "--kubeconfig={kubeconfig}", "--http-endpoint=127.0.0.1:{port}", "--retry-interval-start=200ms"]
 ACCOUNTS = {"csi-attacher": "csi-attacher", "csi-provisioner": "csi-provisioner"}
@@ -33,6 +33,7 @@ class Scenario:
         self.environment = settings.get("environment", {})
         self.driver = settings.get("driver", {})
         self.has_driver = not settings.get("without_driver", False)
+        self.templates = templates
         self.objects = [expand(o, templates) for o in settings.get("objects", [])]
         self.controllers = settings.get("controllers", False)
         self.api_faults = settings.get("api_faults", [])
@@ -46,6 +47,8 @@ class Scenario:
         self.settle = settings.get("settle", 0.4)
         # False: a step starts the sidecar.
         self.start = settings.get("start", True)
+        # Whether the first step waits until the sidecar watches something and is quiet.
+        self.ready = settings.get("ready", True)
 
     @property
     def serves_http(self):

@@ -32,7 +32,7 @@ class Side:
     def __init__(self, workplace, scenario, program):
         self.workplace, self.scenario, self.program = workplace, scenario, program
         self.cluster, self.api, self.proxy = workplace.cluster, workplace.cluster.api, workplace.proxy
-        self.folder = workplace.folder
+        self.folder, self.templates = workplace.folder, scenario.templates
         self.uids = {}  # uid: "pvc/claim"
         self.http_answers = []
         self.failure = None
@@ -83,7 +83,8 @@ class Side:
                 if not self.sidecar.wait(scenario.exits):
                     raise steps.StepFailed(f"the sidecar has not ended within {scenario.exits} s")
                 return
-            if scenario.start and scenario.exits is None:
+            if scenario.start and scenario.ready:
+                self._wait_until_it_watches()
                 self.settle(0.3)
             for number, step in enumerate(scenario.steps, 1):
                 try:
@@ -94,6 +95,13 @@ class Side:
                 self.settle(scenario.settle)
         except steps.StepFailed as error:
             self.failure = str(error)
+
+    def _wait_until_it_watches(self):
+        deadline = time.monotonic() + 12
+        while not any("watch=" in r["query"] for r in self.proxy.records()):
+            if time.monotonic() > deadline or not self.sidecar.running:
+                raise steps.StepFailed("the sidecar watches nothing")
+            time.sleep(0.02)
 
     def created(self, body):
         kind = kinds.of_object(body)

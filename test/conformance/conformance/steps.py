@@ -2,6 +2,7 @@
 """The steps of a scenario, one function for each word. A step that takes too long is part of the recording, not an accident:
 one side may fail where the other does not."""
 
+import copy
 import re
 import signal
 import time
@@ -191,9 +192,20 @@ def _unprotect(reference, side):
                 raise
 
 
+def _adopt_snapshot(value, side):
+    """{snapshot, content, mode}: a VolumeSnapshotContent that is bound to the snapshot, with the snapshot's own uid."""
+    snapshot = side.api.get(value["snapshot"])
+    body = copy.deepcopy(side.templates["content"])
+    body["metadata"]["name"] = value["content"]
+    body["spec"]["volumeSnapshotRef"]["uid"] = snapshot["metadata"]["uid"]
+    if "mode" in value:
+        body["spec"]["sourceVolumeMode"] = value["mode"]
+    side.created(side.api.create(body))
+
+
 _WORDS = {
     "create": _create, "patch": _patch, "delete": _delete, "remove": _remove, "driver": _driver, "restart_driver": _restart_driver,
     "stop_driver": _stop_driver, "start_driver": _start_driver, "api_faults": _api_faults, "kill": _kill, "signal": _signal, "start": _start,
     "wait_exit": _wait_exit, "settle": _settle, "sleep": _sleep, "http": _http, "wait": _wait, "bind": _bind, "release": _release,
-    "unprotect": _unprotect,
+    "unprotect": _unprotect, "adopt_snapshot": _adopt_snapshot,
 }
