@@ -8,7 +8,7 @@ import re
 
 from . import kinds, metrics_text
 from .driver import CODES
-from .normalise import KLOG, Normaliser, deadline_class
+from .normalise import KLOG, Normaliser, content_type, deadline_class
 
 CHANNELS = ("steps", "exit", "api", "watch", "csi", "order", "events", "objects", "metrics", "log", "http")
 
@@ -46,7 +46,7 @@ def _request(record, raw, normal):
         try:
             body = json.loads(data)
         except ValueError:
-            body = f"{len(data)} bytes that the API server did not see"
+            body = "bytes that the API server did not see"
     path = record["path"]
     lane = path
     for subresource in ("/status", "/binding"):
@@ -59,8 +59,7 @@ def _request(record, raw, normal):
     item = {
         "lane": None if event else normal.text(lane), "begin": record["begin"], "watching": listing, "event": bool(event),
         "method": record["method"], "path": normal.text(path), "query": normal.query(query), "user_agent": record["user_agent"],
-        "content_type": record["content_type"], "accept": record["accept"],
-        "body": normal.tree(body), "status": record["status"],
+        "content_type": content_type(record["content_type"]), "body": normal.tree(body), "status": record["status"],
     }
     item["token"] = f"{item['method']} {item['path']}"
     return item
@@ -84,7 +83,7 @@ def _watch(requests):
     for item in requests:
         if not item["watching"]:
             continue
-        shown = {k: item[k] for k in ("query", "user_agent", "accept", "status")}
+        shown = {k: item[k] for k in ("query", "user_agent", "status")}
         shown["query"] = "&".join(sorted(shown["query"].split("&")))
         lane = lanes.setdefault(item["path"], [])
         if shown not in lane:
@@ -134,7 +133,7 @@ def _events(raw, normal, requests):
         lanes.setdefault(f"{about['kind']}/{about['name']}", []).append(shown)
     for lane in lanes.values():
         lane.sort(key=lambda e: (e["reason"], e["message"]))
-    writes = {json.dumps({"method": r["method"], "content_type": r["content_type"], "accept": r["accept"], "user_agent": r["user_agent"],
+    writes = {json.dumps({"method": r["method"], "content_type": r["content_type"], "user_agent": r["user_agent"],
                           "status": r["status"], "members": sorted(r["body"]) if r["method"] == "PATCH" and isinstance(r["body"], dict) else None},
                          sort_keys=True) for r in requests if r["event"]}
     if writes:

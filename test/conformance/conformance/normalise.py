@@ -10,7 +10,8 @@
 7. the host's name -> <host>; the ports of the run -> <port>
 8. the value of the gRPC library's own header user-agent -> its family (grpc)
 9. the words of a metric's HELP; what is left is the mark of stability before them
-10. the head of a log record except its severity; Go's goroutine dumps after a panic; durations in log records
+10. JSON or Kubernetes' protobuf as the encoding (Accept, Content-Type); the kind of a patch is compared
+11. the head of a log record except its severity; Go's goroutine dumps after a panic; durations in log records
 """
 
 import math
@@ -24,9 +25,16 @@ _EVENT_NAME = re.compile(r"\.[0-9a-f]{14,16}\b")
 KLOG = re.compile(r"^([IWEF])\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [^ \]]+:\d+\] ")
 
 
+def content_type(value):
+    """Of a patch its kind; else whether there is one."""
+    return value if "patch" in value else "an object" if value else ""
+
+
 class Normaliser:
     def __init__(self, raw):
-        self._uids = raw["uids"]
+        # Names of volumes hold the uids of their claims.
+        self._uids = {uid: _UUID.sub(lambda m: f"<uid {raw['uids'][m[0]]}>" if m[0] in raw["uids"] else "<uuid>", name)
+                      for uid, name in raw["uids"].items()}
         self._host = raw["host"]
         self._ports = raw["ports"]
 
