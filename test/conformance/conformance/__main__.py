@@ -47,6 +47,7 @@ def _options():
     parser.add_argument("--self-test", action="store_true", help="altered recordings must be found to differ")
     parser.add_argument("--instance", metavar="DIR", help="of `scripts/e2e up --api-only --dir DIR`; default: one of its own")
     parser.add_argument("--suggest", action="store_true", help="what would have to be in allowed.yaml for each unexplained difference")
+    parser.add_argument("--record", metavar="FILE", help="keep upstream's recording there, for --self-test")
     parser.add_argument("--save", metavar="DIR", help="keep the recordings there, and all differences")
     options = parser.parse_args()
     if options.sides not in ("upstream,ours", "upstream,upstream", "ours,ours"):
@@ -113,6 +114,8 @@ def _compare(workplace, item, sides, allowed, options):
     for number, side in enumerate(sides):
         raw = Side(workplace, item, _program(side, item.sidecar)).run()
         made = channels.make(raw, item)
+        if options.record and side == "upstream":
+            _save_self_test(options.record, made, item)
         races.apply(made, item.races)
         recorded.append(made)
         row["seconds"].append(raw["seconds"])
@@ -136,6 +139,12 @@ def _save(folder, name, side, content):
     os.makedirs(folder, exist_ok=True)
     with open(file, "w", encoding="utf-8") as stream:
         json.dump(content, stream, indent=1, sort_keys=True)
+
+
+def _save_self_test(file, made, item):
+    with open(file, "w", encoding="utf-8") as stream:
+        json.dump({"scenario": item.name, "races": item.races, "channels": made}, stream, indent=1, sort_keys=True)
+        stream.write("\n")
 
 
 def _print(row):
