@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# Kubernetes' own External.Storage suite against the sample driver with our sidecars, on a real node. Sourced by scripts/e2e.
+# Kubernetes' own External.Storage suite against the sample driver with our sidecars or upstream's, on a real node. Sourced by scripts/e2e.
 
 readonly external_storage_folder="$e2e_repository/test/cluster/external-storage"
 # A slice with fewer specs than this was not what somebody wanted to run.
@@ -56,9 +56,18 @@ external_storage_specs() {
   sed -nE 's/^Ran ([0-9]+) of .*/\1 specs/p' <<<"$log"
 }
 
-# external_storage [NAME] [GINKGO-FLAG...]: runs the specs that document NAME (default sample) allows.
+# external_storage [--sidecars ours|upstream] [--passed FILE] [NAME] [GINKGO-FLAG...]: runs the specs that document NAME (default sample) allows,
+# and writes those that pass to FILE. Upstream's registrar is not to be had as a Go module: ours serves both.
 external_storage() {
   local dir="$session_dir" driver_flags filesystem partner begun status=0
+  external_storage_passed=''
+  while (($# > 0)); do
+    case $1 in
+      --sidecars) external_storage_sidecars "${2-}" && shift 2 ;;
+      --passed) external_storage_passed="${2:?--passed needs a file}" && shift 2 ;;
+      *) break ;;
+    esac
+  done
   external_storage_choose "$@"
   [[ -z $session_external ]] || die "external-storage $smoke_node_needs"
   read -r -a driver_flags < <(external_storage_setting "$external_storage_document" driver) || true
@@ -80,6 +89,40 @@ external_storage() {
   begun="$(now_ms)"
   external_storage_suite "$dir/admin.kubeconfig" "$dir/logs/suite" --procs "${E2E_PROCS:-4}" >"$dir/logs/external-storage.log" 2>&1 || status=$?
   external_storage_report "$dir" "$status" "$begun"
+}
+
+external_storage_sidecars() {
+  case $1 in
+    ours) unset E2E_PROVISIONER E2E_ATTACHER ;;
+    upstream) E2E_PROVISIONER=upstream E2E_ATTACHER=upstream ;;
+    *) usage_error "--sidecars is ours or upstream, not '$1'" ;;
+  esac
+}
+
+# external_storage_compare [--times N] [NAME] [GINKGO-FLAG...]: the suite with upstream's sidecars and with ours, N times each (default 3). What
+# passes with upstream must pass with ours, every time.
+external_storage_compare() {
+  local times=3 round side work
+  if [[ ${1-} == --times ]]; then
+    times="${2:?--times needs a number}"
+    shift 2
+  fi
+  work="$(mktemp -d)"
+  for ((round = 1; round <= times; round++)); do
+    for side in upstream ours; do
+      say "round $round of $times: $side"
+      foreground "$e2e_repository/scripts/e2e" external-storage --sidecars "$side" --passed "$work/$side.$round" "$@" ||
+        { rm -rf "$work" && die "the suite fails with the sidecars of $side"; }
+    done
+    if [[ -n $(comm -23 "$work/upstream.$round" "$work/ours.$round") ]]; then
+      comm -23 "$work/upstream.$round" "$work/ours.$round" >&2
+      rm -rf "$work"
+      die 'these pass with upstream only'
+    fi
+  done
+  cat "$work/ours.$times"
+  echo "external-storage-compare: $(wc -l <"$work/ours.$times") specs pass with upstream's sidecars and with ours, $times times in a row"
+  rm -rf "$work"
 }
 
 # Programs of others that work beside ours; with every right, since their rights are not what is tested.
@@ -107,6 +150,10 @@ external_storage_report() {
   ((passed == ran)) || die "$passed of $ran specs passed"
   wait_until 60 'nothing is left' external_storage_nothing_left "$dir" ||
     die "left: $(external_storage_left "$dir")"
+  if [[ -n $external_storage_passed ]]; then
+    sed -nE 's/^ *<testcase name="([^"]*)".* status="passed".*/\1/p' "$dir"/logs/suite/junit_*.xml | grep '\[It\]' | sort -u >"$external_storage_passed"
+    (($(wc -l <"$external_storage_passed") == passed)) || die "the report names $(wc -l <"$external_storage_passed") specs, not $passed (logs/suite)"
+  fi
   for account in csi-provisioner csi-attacher; do
     smoke_check_forbidden "$dir" "$account" || die "the manifests do not allow what $account asked for"
   done
