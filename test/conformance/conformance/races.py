@@ -174,6 +174,19 @@ def _clone_protection(channels):
         lane[:] = [i for i in lane if i.get("form") not in ("klog E", "klog I")]
 
 
+def _controllers(channels):
+    """Kubernetes' controllers write to the same objects at their own pace: what they leave in the objects and events is theirs, and the
+    finalizers that a patch names are those that were there at its moment."""
+    channels["objects"].clear()
+    for lane in [name for name in channels["events"] if any(e.get("source", {}).get("component") == "persistentvolume-controller"
+                                                             for e in channels["events"][name])]:
+        channels["events"][lane] = [e for e in channels["events"][lane] if e["source"]["component"] != "persistentvolume-controller"]
+    for lane in channels["api"].values():
+        for item in lane:
+            if item["method"] == "PATCH" and "finalizers" in str(item["body"]):
+                item["body"] = "<finalizers>"
+
+
 def _metric_counts(channels):
     """Follows from the repetitions above: how often a call was counted."""
     for name, lane in channels["metrics"].items():
@@ -184,7 +197,7 @@ def _metric_counts(channels):
 
 RULES = {
     "repeated-attach": _repeated_attach, "repeated-detach": _repeated_detach, "repeated-deletion": _repeated_deletion,
-    "repeated-provisioning": _repeated_provisioning, "driver-lost": _driver_lost, "error-from-old-copy": _error_from_old_copy, "metric-counts": _metric_counts, "short-names": _short_names, "event-counts": _event_counts,
+    "repeated-provisioning": _repeated_provisioning, "driver-lost": _driver_lost, "error-from-old-copy": _error_from_old_copy, "metric-counts": _metric_counts, "short-names": _short_names, "event-counts": _event_counts, "controllers": _controllers,
     "clone-protection": _clone_protection,
     "retries": _retries,
 }

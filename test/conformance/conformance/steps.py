@@ -193,13 +193,19 @@ def _unprotect(reference, side):
 
 
 def _adopt_snapshot(value, side):
-    """{snapshot, content, mode}: a VolumeSnapshotContent that is bound to the snapshot, with the snapshot's own uid."""
+    """{snapshot, content, mode, driver, annotations, without_handle}: a VolumeSnapshotContent that is bound to the snapshot, with the
+    snapshot's own uid."""
     snapshot = side.api.get(value["snapshot"])
     body = copy.deepcopy(side.templates["content"])
     body["metadata"]["name"] = value["content"]
     body["spec"]["volumeSnapshotRef"]["uid"] = snapshot["metadata"]["uid"]
     if "mode" in value:
         body["spec"]["sourceVolumeMode"] = value["mode"]
+    if "driver" in value:
+        body["spec"]["driver"] = value["driver"]
+    if value.get("without_handle"):
+        del body["status"]["snapshotHandle"]
+    body["metadata"]["annotations"] = value.get("annotations", {})
     side.created(side.api.create(body))
 
 
