@@ -28,6 +28,7 @@ async::Task<int> Program::Run() {
   if (!asked) co_return 255;
   if (!PrepareElection() || !Serve()) co_return 255;
   BuildController();
+  co_await controller_->Prepare();
   if (gates_.Enabled(cli::gate::kReleaseLeaderElectionOnExit)) {
     co_await sidecar::RunUntilSignal(&process_, Work());
   } else {

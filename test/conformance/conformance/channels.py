@@ -207,15 +207,7 @@ def _exit(raw, scenario, normal):
     lanes = {"end": [{"life": n, "end": life["end"]} for n, life in enumerate(raw["lives"], 1)]}
     if scenario.exits is not None:
         for stream in ("stdout", "stderr"):
-            lines = []
-            for line in raw["lives"][-1][stream].splitlines():
-                if line.startswith(("goroutine ", "panic: ")):
-                    lines.append(line.split("[")[0] if line.startswith("goroutine") else normal.text(line))
-                    if line.startswith("goroutine "):
-                        break
-                    continue
-                lines.append(normal.stderr_line(line))
-            lanes[stream] = [{"line": line} for line in lines]
+            lanes[stream] = [{"line": line} for line in normal.output_lines(raw["lives"][-1][stream])]
     return lanes
 
 

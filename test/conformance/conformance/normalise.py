@@ -11,7 +11,9 @@
 8. the value of the gRPC library's own header user-agent -> its family (grpc)
 9. the words of a metric's HELP; what is left is the mark of stability before them
 10. JSON or Kubernetes' protobuf as the encoding (Accept, Content-Type); the kind of a patch is compared
-11. the head of a log record except its severity; Go's goroutine dumps after a panic; durations in log records
+11. of a flag error the list of flags, whose words are our own (their names and defaults are compared by test/integration/sidecar/help_test.cc)
+12. the program's own version
+13. the head of a log record except its severity; Go's goroutine dumps after a panic; durations in log records
 """
 
 import math
@@ -21,6 +23,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _IDENTITY = re.compile(r"\b1[6-9]\d{11}-\d{1,4}-")
 _QUERY = re.compile(r"\b(timeout|timeoutSeconds|resourceVersion|continue)=[^&]*")
+_VERSION = re.compile(r'("Version" version=|^/\S+ )("?(?:v\d\S*|unknown)"?)$')
 _EVENT_NAME = re.compile(r"\.[0-9a-f]{14,16}\b")
 KLOG = re.compile(r"^([IWEF])\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [^ \]]+:\d+\] ")
 
@@ -60,8 +63,17 @@ class Normaliser:
     def query(self, value):
         return _QUERY.sub(lambda m: f"{m[1]}=<n>", value)
 
-    def stderr_line(self, line):
-        return self.text(KLOG.sub(r"\1] ", line))
+    def output_lines(self, text):
+        """Of stdout or stderr of a start that failed."""
+        lines = []
+        for line in text.splitlines():
+            line = _VERSION.sub(r"\1<version>", self.text(KLOG.sub(r"\1] ", line)))
+            if line.startswith("goroutine "):
+                break
+            lines.append(line)
+            if line.startswith("Usage of "):
+                break
+        return lines
 
 
 def deadline_class(milliseconds):

@@ -66,7 +66,7 @@ TEST_P(RefusedTest, NeverReachesTheDriver) {
   TryOnce(c.klass, c.claim);
   EXPECT_THAT(world_.Calls(), IsEmpty());
   EXPECT_THAT(world_.Writes(), IsEmpty());
-  EXPECT_THAT(FailureEvent(), HasSubstr("failed to provision volume with StorageClass \"sc\": "));
+  EXPECT_THAT(FailureEvent(), HasSubstr("Warning ProvisioningFailed: "));
   EXPECT_THAT(FailureEvent(), HasSubstr(c.fragment));
   EXPECT_FALSE(InProgress());
   // It is tried again by back-off.
@@ -169,8 +169,7 @@ TEST_F(FailureTest, FinalErrorIsRetriedWithDoublingDelays) {  // provisioner/22.
   EXPECT_EQ(CreateCalls(), 1u);
   EXPECT_FALSE(InProgress());
   EXPECT_EQ(FailureEvent(),
-            "Warning ProvisioningFailed: failed to provision volume with StorageClass \"sc\": rpc "
-            "error: code = Internal desc = no luck");
+            "Warning ProvisioningFailed: rpc error: code = Internal desc = no luck");
   // Failures at 0, 1, 3, 7, 15, ... seconds.
   world_.Advance(milliseconds(500));
   EXPECT_EQ(CreateCalls(), 2u);
