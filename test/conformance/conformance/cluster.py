@@ -2,6 +2,7 @@
 """One real API server for all scenarios, from scripts/e2e: etcd and kube-apiserver; nobody but the runner and the sidecar changes
 objects. Scenarios that want Kubernetes' own controllers get kube-controller-manager for as long as they run."""
 
+import fcntl
 import os
 import re
 import signal
@@ -29,6 +30,9 @@ class Cluster:
         lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         self.dir = re.search(r"^export E2E_DIR=(\S+)$", lines, re.M)[1]
         self.bin = re.search(r"^export PATH=(\S+?):", lines, re.M)[1]
+        # Runs with the same instance wait for each other.
+        self._lock = open(f"{self.dir}/conformance.lock", "w", encoding="utf-8")
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
         self.pki = f"{self.dir}/pki"
         with open(f"{self.dir}/admin.kubeconfig", encoding="utf-8") as stream:
             self.port = int(re.search(r"server: https://127\.0\.0\.1:(\d+)", stream.read())[1])
@@ -80,7 +84,7 @@ class Cluster:
         with open(f"{self.dir}/logs/kube-controller-manager.log", "ab") as log:
             self._controllers = subprocess.Popen(
                 [f"{self.bin}/kube-controller-manager", "--kubeconfig", f"{self.dir}/kube-controller-manager.kubeconfig",
-                 "--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=1000", "--secure-port=0",
+                 "--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=1000", "--secure-port=0", "--use-service-account-credentials",
                  f"--controllers={_CONTROLLERS}", f"--flex-volume-plugin-dir={self.dir}/flexvolume"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, "E2E_PROCESS_OF": self.dir})
 

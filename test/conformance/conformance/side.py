@@ -125,10 +125,12 @@ class Side:
         self.sidecar.start(arguments, {k: v.format(**values) for k, v in self.scenario.environment.items()})
 
     def settle(self, seconds):
-        """Returns when neither the API server nor the driver has been asked for so long. Renewals of a Lease do not count."""
+        """Returns when neither the API server nor the driver has been asked for so long, counted from now at the earliest. Renewals of a
+        Lease do not count."""
+        begun = time.time()
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
-            last = max([r["begin"] for r in self.proxy.records() if "/leases" not in r["path"]]
+            last = max([begun] + [r["begin"] for r in self.proxy.records() if "/leases" not in r["path"]]
                        + [c["end"] / 1e6 for c in self.driver.calls()] + [self.sidecar.lives[-1]["begin"] if self.sidecar.lives else 0])
             if time.time() - last >= seconds:
                 return
