@@ -107,7 +107,7 @@ def _call(call, normal):
     metadata = [[k, "grpc" if k == "user-agent" and v.startswith("grpc-") else v] for k, v in call["metadata"]]
     code = CODES[call["code"]] if call["code"] < len(CODES) else str(call["code"])
     return {
-        "lane": normal.text(lane), "begin": call["begin"] / 1e6, "token": method, "method": call["method"], "authority": call["authority"],
+        "lane": normal.text(lane), "begin": call["begin"] / 1e6, "token": f"{method} {'cancelled' if call['cancelled'] else code}", "method": call["method"], "authority": call["authority"],
         "metadata": sorted(metadata), "deadline": deadline_class(call["deadline_ms"]), "request": normal.tree(call["request"]),
         "answer": "cancelled by the caller" if call["cancelled"] else code,
     }
@@ -218,10 +218,11 @@ def _http(raw, scenario, normal):
         shown = {k: v for k, v in answer.items() if k not in ("request", "body")}
         if "headers" in shown:
             shown["headers"] = {k: ("<time>" if k in ("Date", "Process-Start-Time-Unix") else v) for k, v in shown["headers"].items()}
-        if not answer["request"].startswith("GET /metrics"):
-            shown["body"] = normal.text(answer.get("body", ""))
-        else:
-            # The text's length depends on its numbers.
-            shown.get("headers", {}).pop("Content-Length", None)
+        body = answer.get("body", "")
+        shown["body"] = "<metrics>" if body.startswith("# HELP ") else normal.text(body)
+        if shown["body"] == "<metrics>" or answer["request"].startswith("HEAD "):
+            # The text's length depends on its numbers, and so does the way in which it is sent.
+            for header in ("Content-Length", "Transfer-Encoding"):
+                shown.get("headers", {}).pop(header, None)
         lanes.setdefault(answer["request"], []).append(shown)
     return lanes

@@ -13,7 +13,8 @@
 10. JSON or Kubernetes' protobuf as the encoding (Accept, Content-Type); the kind of a patch is compared
 11. of a flag error the list of flags, whose words are our own (their names and defaults are compared by test/integration/sidecar/help_test.cc)
 12. the program's own version
-13. the head of a log record except its severity; Go's goroutine dumps after a panic; durations in log records
+13. of an answer with metrics its text (which has a channel of its own), its length and how it is framed; empty lines of stderr
+14. the head of a log record except its severity; Go's goroutine dumps after a panic; durations in log records
 """
 
 import math
@@ -70,7 +71,8 @@ class Normaliser:
             line = _VERSION.sub(r"\1<version>", self.text(KLOG.sub(r"\1] ", line)))
             if line.startswith("goroutine "):
                 break
-            lines.append(line)
+            if line:
+                lines.append(line)
             if line.startswith("Usage of "):
                 break
         return lines

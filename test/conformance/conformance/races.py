@@ -21,14 +21,36 @@ def _equal(a, b):
 
 def _repeated_attach(channels):
     """A first attach is processed twice when the status has not reached the cache by the time the finalizer's update is handled (attacher
-    7.2): the same successful ControllerPublishVolume again, and the same patch of the status, or an empty one."""
+    7.2): the Secret is read again, the same successful ControllerPublishVolume comes again, and the same patch of the status, or an empty
+    one."""
     for lane in channels["csi"].values():
         _drop_repeats(lane, lambda i: i["method"].endswith("/ControllerPublishVolume") and i["answer"] == "OK", _equal)
     for name, lane in channels["api"].items():
         if "/volumeattachments/" in name:
             _drop_repeats(lane, lambda i: i["path"].endswith("/status"), lambda a, b: a == b or (
                 {**a, "body": 0} == {**b, "body": 0} and b["body"] in ({}, {"status": {}})))
-    _drop_order(channels, ("ControllerPublishVolume", "PATCH /apis/storage.k8s.io/v1/volumeattachments/"), "/status")
+        if "/secrets/" in name:
+            _drop_repeats(lane, lambda i: i["method"] == "GET", _equal)
+    for lane in channels["order"].values():
+        lane[:] = _without_second_attach(lane)
+
+
+def _without_second_attach(lane):
+    kept, attached = [], False
+    for item in lane:
+        what = item["what"]
+        if what == "ControllerPublishVolume OK":
+            if attached:
+                if kept[-1]["what"].startswith("GET ") and "/secrets/" in kept[-1]["what"]:
+                    kept.pop()
+                continue
+            attached = True
+        status = what.startswith("PATCH /apis/storage.k8s.io/v1/volumeattachments/") and what.endswith("/status")
+        # Its patch follows what is kept of the first one.
+        if status and attached and kept and kept[-1]["what"] == what:
+            continue
+        kept.append(item)
+    return kept
 
 
 def _repeated_detach(channels):
@@ -56,7 +78,7 @@ def _repeated_deletion(channels):
     channels["metrics"].pop("controller_persistentvolume_delete_failed_total", None)
     for lane in channels["log"].values():
         lane[:] = [i for i in lane if i.get("form") != "klog E"]
-    _once_in_order(channels, ("DeleteVolume", "DELETE /api/v1/persistentvolumes/", "PATCH /api/v1/persistentvolumes/"))
+    _once_in_order(channels, ("DeleteVolume OK", "DELETE /api/v1/persistentvolumes/", "PATCH /api/v1/persistentvolumes/"))
 
 
 def _repeated_provisioning(channels):
@@ -67,18 +89,6 @@ def _repeated_provisioning(channels):
     for name, lane in channels["api"].items():
         if "/persistentvolumes/" in name:
             lane[:] = [i for i in lane if not (i["method"] == "POST" and i["status"] == 409)]
-
-
-def _drop_order(channels, tokens, suffix):
-    for lane in channels["order"].values():
-        kept = []
-        for item in lane:
-            what = item["what"]
-            again = what == tokens[0] or (what.startswith(tokens[1]) and what.endswith(suffix))
-            if again and any(k["what"] == what for k in kept[-2:]):
-                continue
-            kept.append(item)
-        lane[:] = kept
 
 
 def _once_in_order(channels, tokens):
@@ -96,12 +106,13 @@ def _once_in_order(channels, tokens):
 def _error_from_old_copy(channels):
     """An attachment's error is written as a difference to the cached object, which may or may not have the error before it yet (attacher
     10.1): members that repeat, and all of them within the same second, are there or not. Instead of the patch, the error that the object
-    has after it is compared."""
+    has after it is compared; one that changes nothing does not count. How often it was tried shows in the calls."""
     for name, lane in channels["api"].items():
         if "/volumeattachments/" not in name:
             continue
-        errors = {}
+        errors, kept = {}, []
         for item in lane:
+            kept.append(item)
             if not item["path"].endswith("/status") or not isinstance(item["body"], dict):
                 continue
             status = item["body"].get("status") or {}
@@ -113,6 +124,10 @@ def _error_from_old_copy(channels):
                 item["body"], errors = {"tried": errors, "status": status}, before
             else:
                 item["body"] = {"errors": copy.deepcopy(errors), "status": status}
+            # Nothing new to say, and perhaps not even another time.
+            if kept[-2:-1] == [item] or (item["status"] == 200 and before == errors and not status):
+                kept.pop()
+        lane[:] = kept
 
 
 def _patched(target, patch):

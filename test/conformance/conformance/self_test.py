@@ -71,7 +71,7 @@ def _metadata(c):
 
 def _call_before_write(c):
     lane = c["order"]["all"]
-    call = next(i for i, item in enumerate(lane) if item["what"] == "ControllerPublishVolume")
+    call = next(i for i, item in enumerate(lane) if item["what"].startswith("ControllerPublishVolume"))
     lane[call - 1], lane[call] = lane[call], lane[call - 1]
 
 
