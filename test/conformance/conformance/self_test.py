@@ -5,9 +5,11 @@ as a difference of its channel, also after the races of its scenario were taken 
 import copy
 import json
 import os
+import tempfile
 
 from . import channels as channel_names
 from . import compare, races
+from .allowed import Allowed
 
 
 def _lane(channels, channel, part):
@@ -140,6 +142,41 @@ _ALTERATIONS = {
 }
 
 
+_ENTRY = '- {scenarios: [one], channel: api, field: "x [0] status", ours: %s, reason: %s}\n'
+
+
+def _allowed_list():
+    """What is wrong with how the list of allowed differences works."""
+    difference = compare.Difference("api", "x [0] status", "200", "201")
+    wrong = []
+    with tempfile.NamedTemporaryFile("w+", suffix=".yaml") as file:
+
+        def load(text):
+            file.seek(0)
+            file.truncate()
+            file.write(text)
+            file.flush()
+            return Allowed(file.name, {"one", "two"})
+
+        good = load(_ENTRY % ("equal", "because"))
+        if good.unused({"one"}) != [("one", "api", "x [0] status")] or good.unused({"two"}):
+            wrong.append("an entry that is not used is not told")
+        if good.explains("two", difference) or good.explains("one", compare.Difference("api", "x [1] status", "", "")):
+            wrong.append("an entry explains too much")
+        if not good.explains("one", difference) or good.unused({"one"}):
+            wrong.append("an entry explains nothing")
+        for text, what in ((_ENTRY % ("worse", "because"), "worse"), (_ENTRY % ("equal", "''"), "no reason"),
+                           ((_ENTRY % ("equal", "because")) * 2, "twice"),
+                           ((_ENTRY % ("equal", "because")).replace("[one]", "['*']"), "a pattern")):
+            try:
+                load(text)
+                wrong.append(f"an entry is accepted: {what}")
+            except ValueError:
+                pass
+    print("allowed  " + ("as it should be" if not wrong else "; ".join(wrong)))
+    return wrong
+
+
 def run(folder):
     with open(os.path.join(folder, "recording.json"), encoding="utf-8") as stream:
         saved = json.load(stream)
@@ -163,5 +200,6 @@ def run(folder):
             print(f"{channel:8} {alter.__name__[1:]:20} {'seen: ' + found[0].field if seen else 'NOT SEEN'}")
             if not seen:
                 missed.append(alter.__name__)
+    missed += _allowed_list()
     print(f"{count} alterations, {len(missed)} not seen")
     return 1 if missed else 0
