@@ -50,16 +50,16 @@ bool Program::ConnectToApi() {
   kube::ConfigSources sources;
   sources.kubeconfig = options_.common.kubeconfig;
   auto api = sidecar::ConnectApi(process_, sources);
-  if (!api.ok()) return Fail(api.status(), "Failed to create the API client's configuration");
+  if (!api.ok()) return Fail(api.status(), "Failed to build a Kubernetes config");
   if (options_.worker_threads == 0) {
-    process_.log().Error(nullptr, "Option --worker-threads must be greater than zero");
+    process_.log().Error(nullptr, "Option -worker-threads must be greater than zero");
     process_.Exit(1);
     return false;
   }
   api_ = *std::move(api);
   auto client = api_->NewClient(options_.common.kube_api_qps, options_.common.kube_api_burst,
                                 [this] { return sidecar::CheckMayAct(election_.get()); });
-  if (!client.ok()) return Fail(client.status(), "Failed to create the API client");
+  if (!client.ok()) return Fail(client.status(), "Failed to create a Clientset");
   client_ = *std::move(client);
   return true;
 }
@@ -71,7 +71,10 @@ async::Task<bool> Program::Connect() {
                                        .operations = operations_,
                                        .max_log_length = options_.max_grpc_log_length});
   if (!connected.ok()) {
-    co_return Fail(connected.status(), "Failed to connect to the CSI driver");
+    process_.log().Error(connected.status(), "Failed to connect to the CSI driver", "csiAddress",
+                         options_.common.csi_address);
+    process_.Exit(1);
+    co_return false;
   }
   channel_ = *std::move(connected);
   Status ready = co_await csi::WaitUntilReady(*channel_, options_.timeout, process_.log());
@@ -109,8 +112,9 @@ bool Program::Serve() {
   auto server = sidecar::Diagnostics::Start(
       process_, {.address = flags.listen_address(), .metrics_path = flags.metrics_path});
   if (!server.ok()) {
-    process_.log().Error(server.status(), "Failed to start the HTTP server", "address",
-                         flags.listen_address(), "path", flags.metrics_path);
+    process_.log().Error(
+        server.status(), "Failed to start HTTP server at specified address and metrics path",
+        "driver", driver_, "address", flags.listen_address(), "metricsPath", flags.metrics_path);
     process_.Exit(1);
     return false;
   }
@@ -119,7 +123,8 @@ bool Program::Serve() {
     // A metrics path of that name has been there first.
     (void)serve::HandleDebug(server_->mux(), [this] { return TakeSnapshot(); });
   }
-  process_.log().Info("ServeMux listening", "address", flags.listen_address());
+  process_.log().Info("ServeMux listening", "driver", driver_, "address", flags.listen_address(),
+                      "metricsPath", flags.metrics_path);
   return true;
 }
 
@@ -137,9 +142,12 @@ serve::DebugSnapshot Program::TakeSnapshot() {
 }
 
 async::Task<bool> Program::AskDriver() {
-  auto features = co_await ReadDriverFeatures(channel_.get(), driver_);
+  std::string failure;
+  auto features = co_await ReadDriverFeatures(channel_.get(), driver_, &failure);
   if (!features.ok()) {
-    co_return Fail(features.status(), "Failed to get the CSI driver's capabilities");
+    process_.log().Error(features.status(), failure, "driver", driver_);
+    process_.Exit(1);
+    co_return false;
   }
   features_ = *std::move(features);
   if (!features_.publish_unpublish_volume) {

@@ -12,14 +12,17 @@ namespace {
 // external-attacher, csiTimeout (attacher 3, step 15).
 constexpr Duration kCapabilityTimeout = std::chrono::seconds(1);
 
-async::Task<Result<DriverFeatures>> Ask(rpc::Channel* channel, std::string name) {
+async::Task<Result<DriverFeatures>> Ask(rpc::Channel* channel, std::string name,
+                                        std::string* failure) {
   using Service = ::csi::v1::PluginCapability::Service;
   using Rpc = ::csi::v1::ControllerServiceCapability::RPC;
   DriverFeatures features;
   features.name = std::move(name);
+  *failure = "Failed to check if the CSI Driver supports the CONTROLLER_SERVICE";
   auto plugin = co_await csi::GetPluginCapabilities(*channel);
   if (!plugin.ok()) co_return plugin.status();
   if (!plugin->Has(Service::CONTROLLER_SERVICE)) co_return std::move(features);
+  *failure = "Failed to controller capability check";
   auto controller = co_await csi::GetControllerCapabilities(*channel);
   if (!controller.ok()) co_return controller.status();
   features.publish_unpublish_volume = controller->Has(Rpc::PUBLISH_UNPUBLISH_VOLUME);
@@ -32,8 +35,9 @@ async::Task<Result<DriverFeatures>> Ask(rpc::Channel* channel, std::string name)
 
 }  // namespace
 
-async::Task<Result<DriverFeatures>> ReadDriverFeatures(rpc::Channel* channel, std::string name) {
-  co_return co_await async::WithTimeout(kCapabilityTimeout, Ask(channel, std::move(name)));
+async::Task<Result<DriverFeatures>> ReadDriverFeatures(rpc::Channel* channel, std::string name,
+                                                       std::string* failure) {
+  co_return co_await async::WithTimeout(kCapabilityTimeout, Ask(channel, std::move(name), failure));
 }
 
 }  // namespace csinative::attacher

@@ -14,7 +14,9 @@
 namespace csinative::attacher {
 
 // Plugin capabilities and, of a driver with a controller service, its controller capabilities; both
-// calls share one second. `name` is the driver's. The channel outlives the task.
-async::Task<Result<DriverFeatures>> ReadDriverFeatures(rpc::Channel* channel, std::string name);
+// calls share one second. `name` is the driver's. On failure *failure is what upstream's log says
+// of the call that failed. Channel and failure outlive the task.
+async::Task<Result<DriverFeatures>> ReadDriverFeatures(rpc::Channel* channel, std::string name,
+                                                       std::string* failure);
 
 }  // namespace csinative::attacher

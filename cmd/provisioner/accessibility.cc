@@ -43,7 +43,7 @@ Result<TopologyTerm> SelectedTerm(const AccessibilityInputs& inputs, const NodeT
   if (keys.empty()) {
     std::optional<TopologyKeys> reported = nodes.KeysOf(node);
     if (!reported) {
-      return kube::CacheNotFound("csinode", node)
+      return kube::CacheNotFound("csinode.storage.k8s.io", node)
           .WithContext(StrCat("failed to get selected CSINode ", node));
     }
     keys = *std::move(reported);
@@ -58,7 +58,8 @@ Result<TopologyTerm> SelectedTerm(const AccessibilityInputs& inputs, const NodeT
     if (!labels || !HasAll(*labels, keys)) {
       return FailedPreconditionError(StrCat(kGenerating, ": topology labels from selected node ",
                                             LabelsText(labels.value_or(NodeLabels())),
-                                            " does not match topology keys ", KeysText(keys)));
+                                            " does not match topology keys from CSINode ",
+                                            KeysText(keys)));
     }
     *keys_out = keys;
     return TermOf(*labels, keys);
@@ -121,7 +122,7 @@ Result<std::optional<::csi::v1::TopologyRequirement>> AccessibilityRequirements(
       if (!fits) {
         return FailedPreconditionError(
             StrCat(kGenerating, ": selected node ", GoQuote(inputs.selected_node), " topology ",
-                   TermsText({selected}), " is not in allowed topologies: ", TermsText(allowed)));
+                   TermText(selected), " is not in allowed topologies: ", TermsText(allowed)));
       }
       return Requirements(Requirement({selected}, 0));
     }
@@ -141,7 +142,7 @@ Result<std::optional<::csi::v1::TopologyRequirement>> AccessibilityRequirements(
   for (size_t i = 0; i < requisite.size(); ++i) {
     if (IsSubset(requisite[i], selected)) return Requirements(Requirement(requisite, i));
   }
-  return FailedPreconditionError(StrCat(kGenerating, ": topology ", TermsText({selected}),
+  return FailedPreconditionError(StrCat(kGenerating, ": topology ", TermText(selected),
                                         " from selected node ", GoQuote(inputs.selected_node),
                                         " is not in requisite: ", TermsText(requisite)));
 }

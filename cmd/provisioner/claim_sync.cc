@@ -129,8 +129,7 @@ async::Task<Status> ClaimSync::Attempt(core::PersistentVolumeClaim claim,
 Status ClaimSync::OnFailure(const core::PersistentVolumeClaim& claim,
                             const storage::StorageClass& klass, const ProvisionResult& result) {
   const std::string& uid = claim.metadata().uid();
-  const Status error = result.status.WithContext(
-      StrCat("failed to provision volume with StorageClass ", GoQuote(klass.metadata().name())));
+  const Status error = result.status;
   if (IsInfeasible(error)) {
     Event(claim, kube::EventType::kWarning, "ProvisioningFailed",
           StrCat("Volume provisioning failed with infeasible error. Retries will be delayed. ",

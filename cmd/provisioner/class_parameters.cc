@@ -48,10 +48,8 @@ Result<FsType> FsTypeOf(const Parameters& parameters, std::string_view fallback)
     found = {value, deprecated};
   }
   if (keys > 1) {
-    return InvalidArgumentError(
-        StrCat("the file system type is given by more than one parameter (\"fstype\" in any "
-               "letter case, ",
-               apis::kParameterFsType, ")"));
+    return InvalidArgumentError(StrCat("fstype specified in parameters with both \"fstype\" and \"",
+                                       apis::kParameterFsType, "\" keys"));
   }
   if (found.value.empty()) found.value = std::string(fallback);
   return found;

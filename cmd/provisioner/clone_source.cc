@@ -8,23 +8,17 @@
 #include "lib/base/strings.h"
 
 namespace csinative::provisioner {
-namespace {
-
-std::string NameOf(const core::PersistentVolumeClaim& claim) {
-  return StrCat(claim.metadata().namespace_(), "/", claim.metadata().name());
-}
-
-}  // namespace
 
 Status CheckSourceClaim(const core::PersistentVolumeClaim& claim,
                         const core::PersistentVolumeClaim& source) {
   if (source.status().phase() != apis::kVolumeBound) {
-    return FailedPreconditionError(StrCat("the PVC in dataSource ", NameOf(source), " is in phase ",
-                                          source.status().phase(), " instead of Bound"));
+    return FailedPreconditionError(StrCat("the PVC DataSource ", source.metadata().name(),
+                                          " must have a status of Bound.  Got ",
+                                          source.status().phase()));
   }
   if (source.metadata().has_deletiontimestamp()) {
     return FailedPreconditionError(
-        StrCat("the PVC in dataSource ", NameOf(source), " is being deleted"));
+        StrCat("the PVC DataSource ", source.metadata().name(), " is currently being deleted"));
   }
   if (!source.spec().has_storageclassname()) {
     return FailedPreconditionError(
@@ -37,12 +31,14 @@ Status CheckSourceClaim(const core::PersistentVolumeClaim& claim,
   CSI_ASSIGN_OR_RETURN(const int64_t requested, RequestedBytes(claim));
   CSI_ASSIGN_OR_RETURN(const int64_t source_size, RequestedBytes(source));
   if (requested < source_size) {
-    return FailedPreconditionError(StrCat("the requested size of ", requested,
-                                          " bytes is smaller than the ", source_size,
-                                          " bytes of the source PVC ", NameOf(source)));
+    return FailedPreconditionError(
+        StrCat("error, new PVC request must be greater than or equal in size to the "
+               "specified PVC data source, requested ",
+               requested, " but source is ", source_size));
   }
   if (source.spec().volumename().empty()) {
-    return FailedPreconditionError(StrCat("the source PVC ", NameOf(source), " has no volume"));
+    return FailedPreconditionError(
+        StrCat("volume name is empty in source PVC ", source.metadata().name()));
   }
   return Status();
 }
@@ -73,9 +69,8 @@ Status CheckSourceVolume(const core::PersistentVolumeClaim& claim,
   return Status();
 }
 
-Status SourceNotUsable(const core::PersistentVolumeClaim& source) {
-  return FailedPreconditionError(
-      StrCat("the source PVC ", NameOf(source), " is not bound or invalid"));
+Status SourceNotUsable() {
+  return FailedPreconditionError("claim in dataSource not bound or invalid");
 }
 
 bool HasCloneFinalizer(const core::PersistentVolumeClaim& claim) {

@@ -22,7 +22,7 @@ Status CheckSourceVolume(const core::PersistentVolumeClaim& claim,
                          const core::PersistentVolumeClaim& source,
                          const core::PersistentVolume& volume, const std::string& provisioner);
 
-Status SourceNotUsable(const core::PersistentVolumeClaim& source);
+Status SourceNotUsable();
 
 bool HasCloneFinalizer(const core::PersistentVolumeClaim& claim);
 

@@ -106,6 +106,8 @@ async::Task<void> ProvisionController::Run() {
   const async::TaskContext context = co_await async::CurrentContext();
   async::Scope scope(*deps_.loop, context.cancel);
   scope.Spawn(broadcaster_.Run());
+  deps_.log.Info("Starting provisioner controller", "component", component_);
+  deps_.log.Info("Starting save volume queue");
   caches_.Start(&scope);
   Status synced = co_await caches_.WaitForSync();
   if (synced.ok()) {

@@ -51,6 +51,8 @@ class ProvisionController {
   };
   explicit ProvisionController(Deps deps);
 
+  // What is asked of the cluster before the election; optional.
+  async::Task<void> Prepare() { return snapshot_sweep_.Prepare(); }
   // Until cancelled; everything that was started has ended when it returns.
   async::Task<void> Run();
 

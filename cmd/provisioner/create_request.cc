@@ -8,7 +8,8 @@
 
 namespace csinative::provisioner {
 Result<std::string> VolumeName(const VolumeNaming& naming, std::string_view claim_uid) {
-  if (naming.prefix.empty()) return InvalidArgumentError("volume name prefix cannot be empty");
+  if (naming.prefix.empty())
+    return InvalidArgumentError("volume name prefix cannot be of length 0");
   if (claim_uid.empty()) return InvalidArgumentError("the claim has no UID to name a volume after");
   if (naming.uuid_length == -1) return StrCat(naming.prefix, "-", claim_uid);
   constexpr int64_t kUuidDigits = 32;

@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "lib/base/result.h"
+
 namespace csinative::provisioner {
 
 struct DriverFeatures {
@@ -21,5 +23,19 @@ struct DriverFeatures {
   bool publish_unpublish_volume = false;
   bool single_node_multi_writer = false;
 };
+
+// What making and deleting volumes needs; the failure names the first capability that is missing.
+inline Status CheckVolumeCapabilities(const DriverFeatures& features) {
+  constexpr char kUnsupported[] = "CSI driver does not support dynamic provisioning: ";
+  if (!features.controller_service) {
+    return FailedPreconditionError(std::string(kUnsupported) +
+                                   "plugin CONTROLLER_SERVICE capability is not reported");
+  }
+  if (!features.create_delete_volume) {
+    return FailedPreconditionError(std::string(kUnsupported) +
+                                   "controller CREATE_DELETE_VOLUME capability is not reported");
+  }
+  return Status();
+}
 
 }  // namespace csinative::provisioner

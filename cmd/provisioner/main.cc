@@ -40,8 +40,7 @@ void CheckOptions(sidecar::RealProcess& process, const Options& options, cli::Fe
   }
   process.log().Info("Version", "version", cli::BuildVersion());
   if (!options.common.CheckListener().ok()) {
-    process.log().Error(nullptr,
-                        "Only one of `--metrics-address` and `--http-endpoint` can be set");
+    process.log().Errorf("only one of `--metrics-address` and `--http-endpoint` can be set.");
     process.Exit(1);
   }
   for (const std::string& flag : options.Unsupported()) {

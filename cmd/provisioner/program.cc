@@ -28,6 +28,7 @@ async::Task<int> Program::Run() {
   if (!asked) co_return 255;
   if (!PrepareElection() || !Serve()) co_return 255;
   BuildController();
+  co_await controller_->Prepare();
   const auto ending = gates_.Enabled(cli::gate::kReleaseLeaderElectionOnExit)
                           ? sidecar::Ending::kAtSignal
                           : sidecar::Ending::kAtOnce;
@@ -76,14 +77,14 @@ async::Task<bool> Program::ConnectToDriver() {
   auto connected = co_await sidecar::ConnectDriver(
       &process_, options_.common.csi_address, {.log = process_.log(), .operations = operations_});
   if (!connected.ok()) {
-    process_.log().Error(connected.status(), "Failed to connect to the CSI driver");
+    process_.log().Errorf("{}", connected.status().message());
     process_.Exit(1);
     co_return false;
   }
   channel_ = *std::move(connected);
   Status ready = co_await csi::WaitUntilReady(*channel_, options_.timeout, process_.log());
   if (!ready.ok()) {
-    process_.log().Error(ready, "CSI driver probe failed");
+    process_.log().Errorf("{}", ready.message());
     process_.Exit(1);
     co_return false;
   }
@@ -111,9 +112,10 @@ async::Task<bool> Program::AskDriver() {
   }
   features_ = *std::move(features);
   if (features_.publish_unpublish_volume) {
-    process_.log().Info("CSI driver supports PUBLISH_UNPUBLISH_VOLUME, watching VolumeAttachments");
+    process_.log().Infof(
+        "CSI driver supports PUBLISH_UNPUBLISH_VOLUME, watching VolumeAttachments");
   } else {
-    process_.log().Info(
+    process_.log().Infof(
         "CSI driver does not support PUBLISH_UNPUBLISH_VOLUME, not watching VolumeAttachments");
   }
   co_return true;
@@ -143,7 +145,8 @@ bool Program::Serve() {
   metrics::AddProcessCollector(process_.metrics(), process_.loop(), {.start_time_help_prefix = ""});
   auto server = sidecar::Diagnostics::Start(process_, {.address = flags.listen_address(),
                                                        .metrics_path = flags.metrics_path,
-                                                       .start_time_header = false});
+                                                       .start_time_header = false,
+                                                       .scrape_metrics = true});
   if (!server.ok()) {
     process_.Fatal(StrCat("Failed to start HTTP server at specified address (",
                           GoQuote(flags.listen_address()), ") and metrics path (",

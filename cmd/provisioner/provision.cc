@@ -6,6 +6,7 @@
 #include "cmd/provisioner/claim_writer.h"
 #include "cmd/provisioner/class_parameters.h"
 #include "cmd/provisioner/clone_source.h"
+#include "lib/base/go_quote.h"
 #include "lib/base/strings.h"
 #include "lib/kube/errors.h"
 
@@ -66,9 +67,7 @@ std::optional<ProvisionResult> Provisioner::Plan(Attempt* attempt) {
   if (!type.ok()) return finished(type.status());
   attempt->source_type = *type;
   if (attempt->source_type == SourceType::kPopulator) {
-    const std::string text =
-        StrCat("Assuming an external populator will provision the volume for data source kind ",
-               attempt->source->kind, " in API group \"", attempt->source->group, "\"");
+    const std::string text = "Assuming an external populator will provision the volume";
     deps_.events.Record(kube::ReferenceTo(claim), kube::EventType::kNormal, "Provisioning", text);
     return ProvisionResult::Ignored(FailedPreconditionError(text));
   }
@@ -112,19 +111,19 @@ std::optional<ProvisionResult> Provisioner::Plan(Attempt* attempt) {
 
 Status Provisioner::CheckCapabilities(const Attempt& attempt) const {
   const DriverFeatures& has = deps_.features;
-  const auto missing = [](std::string_view what) {
-    return FailedPreconditionError(StrCat("CSI driver does not support ", what));
+  const auto missing = [](std::string_view what, std::string_view capability) {
+    return FailedPreconditionError(StrCat("CSI driver does not support ", what, ": ", capability,
+                                          " capability is not reported"));
   };
-  if (!has.controller_service) return missing("the controller service (CONTROLLER_SERVICE)");
-  if (!has.create_delete_volume) return missing("dynamic provisioning (CREATE_DELETE_VOLUME)");
+  CSI_RETURN_IF_ERROR(CheckVolumeCapabilities(has));
   if (attempt.source_type == SourceType::kSnapshot && !has.create_delete_snapshot) {
-    return missing("snapshot restore (CREATE_DELETE_SNAPSHOT)");
+    return missing("snapshot restore", "controller CREATE_DELETE_SNAPSHOT");
   }
   if (attempt.source_type == SourceType::kClone && !has.clone_volume) {
-    return missing("volume cloning (CLONE_VOLUME)");
+    return missing("clone operations", "controller CLONE_VOLUME");
   }
   if (!attempt.attributes_class.empty() && !has.modify_volume) {
-    return missing("VolumeAttributesClass (MODIFY_VOLUME)");
+    return missing("VolumeAttributesClass", "controller MODIFY_VOLUME");
   }
   return Status();
 }
@@ -146,7 +145,11 @@ async::Task<std::optional<ProvisionResult>> Provisioner::Prepare(Attempt* attemp
   if (ended) co_return ended;
 
   auto stripped = StripPrefixed(attempt->parameters);
-  if (!stripped.ok()) co_return ProvisionResult::Failed(kFinished, stripped.status());
+  if (!stripped.ok()) {
+    co_return ProvisionResult::Failed(
+        kFinished,
+        stripped.status().WithContext("failed to strip CSI Parameters of prefixed keys"));
+  }
   auto* parameters = attempt->request.mutable_parameters();
   for (auto& [key, value] : *stripped) (*parameters)[key] = std::move(value);
   if (deps_.config.extra_create_metadata) {
@@ -162,7 +165,9 @@ async::Task<Status> Provisioner::PrepareClone(Attempt* attempt) {
   const std::string key = StrCat(attempt->source->ns, "/", attempt->source->name);
   const std::optional<core::PersistentVolumeClaim> source = deps_.caches->claims().Get(key);
   if (!source) {
-    co_return kube::CacheNotFound("persistentvolumeclaim", attempt->source->name);
+    co_return kube::CacheNotFound("persistentvolumeclaim", attempt->source->name)
+        .WithContext(StrCat("error getting PVC source (namespace ", GoQuote(attempt->source->ns),
+                            ") from api server"));
   }
   CSI_CO_RETURN_IF_ERROR(CheckSourceClaim(attempt->claim, *source));
   auto volume =
@@ -171,9 +176,8 @@ async::Task<Status> Provisioner::PrepareClone(Attempt* attempt) {
                                                   attempt->klass.provisioner())
                               : volume.status();
   if (!usable.ok()) {
-    deps_.log.Error(usable, "Clone source cannot be used", "PVC",
-                    log::ObjectRef{source->metadata().namespace_(), source->metadata().name()});
-    co_return SourceNotUsable(*source);
+    deps_.log.Warningf("the source volume of PVC {} cannot be used: {}", key, usable.message());
+    co_return SourceNotUsable();
   }
   attempt->request.mutable_volume_content_source()->mutable_volume()->set_volume_id(
       volume->spec().persistentvolumesource().csi().volumehandle());
@@ -231,9 +235,10 @@ async::Task<std::optional<ProvisionResult>> Provisioner::PrepareAttributes(Attem
   if (!klass.ok()) co_return ProvisionResult::Failed(kNoChange, klass.status());
   if (klass->drivername() != deps_.names.driver) {
     co_return ProvisionResult::Failed(
-        kFinished, InvalidArgumentError(StrCat("VolumeAttributesClass ", attempt->attributes_class,
-                                               " is for driver ", klass->drivername(),
-                                               " instead of ", deps_.names.driver)));
+        kFinished,
+        InvalidArgumentError(StrCat("VAC ", attempt->attributes_class,
+                                    " referenced in PVC is for driver ", klass->drivername(),
+                                    " which does not match driver name ", deps_.names.driver)));
   }
   for (const auto& entry : klass->parameters()) {
     (*attempt->request.mutable_mutable_parameters())[entry.key()] = entry.value();
@@ -258,8 +263,8 @@ async::Task<ProvisionResult> Provisioner::Create(Attempt* attempt) {
     co_return co_await RejectVolume(
         attempt, volume->volume_id(),
         Status(Code::kOutOfRange,
-               StrCat("created volume capacity ", capacity, " bytes is less than the requested ",
-                      attempt->requested_bytes, " bytes")));
+               StrCat("created volume capacity ", capacity, " less than requested capacity ",
+                      attempt->requested_bytes)));
   }
   if (attempt->claim.spec().has_datasource() && !volume->has_content_source()) {
     co_return co_await RejectVolume(attempt, volume->volume_id(),

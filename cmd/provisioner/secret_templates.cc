@@ -1,35 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/provisioner/secret_templates.h"
 
+#include <set>
+#include <vector>
+
 #include "apis/core/v1/maps.h"
 #include "apis/meta/v1/names.h"
 #include "cmd/provisioner/template_expansion.h"
+#include "lib/base/go_quote.h"
 #include "lib/base/strings.h"
 
 namespace csinative::provisioner {
 
 namespace secret_kind {
-const SecretKeys kDefault{"default", "csi.storage.k8s.io/secret-name",
+const SecretKeys kDefault{"Default", "csi.storage.k8s.io/secret-name",
                           "csi.storage.k8s.io/secret-namespace", "", ""};
-const SecretKeys kProvisioner{"provisioner", "csi.storage.k8s.io/provisioner-secret-name",
+const SecretKeys kProvisioner{"Provisioner", "csi.storage.k8s.io/provisioner-secret-name",
                               "csi.storage.k8s.io/provisioner-secret-namespace",
                               "csiProvisionerSecretName", "csiProvisionerSecretNamespace"};
 const SecretKeys kControllerPublish{
-    "controller publish", "csi.storage.k8s.io/controller-publish-secret-name",
+    "ControllerPublish", "csi.storage.k8s.io/controller-publish-secret-name",
     "csi.storage.k8s.io/controller-publish-secret-namespace", "csiControllerPublishSecretName",
     "csiControllerPublishSecretNamespace"};
-const SecretKeys kNodeStage{"node stage", "csi.storage.k8s.io/node-stage-secret-name",
+const SecretKeys kNodeStage{"NodeStage", "csi.storage.k8s.io/node-stage-secret-name",
                             "csi.storage.k8s.io/node-stage-secret-namespace",
                             "csiNodeStageSecretName", "csiNodeStageSecretNamespace"};
-const SecretKeys kNodePublish{"node publish", "csi.storage.k8s.io/node-publish-secret-name",
+const SecretKeys kNodePublish{"NodePublish", "csi.storage.k8s.io/node-publish-secret-name",
                               "csi.storage.k8s.io/node-publish-secret-namespace",
                               "csiNodePublishSecretName", "csiNodePublishSecretNamespace"};
-const SecretKeys kControllerExpand{"controller expand",
+const SecretKeys kControllerExpand{"ControllerExpand",
                                    "csi.storage.k8s.io/controller-expand-secret-name",
                                    "csi.storage.k8s.io/controller-expand-secret-namespace", "", ""};
-const SecretKeys kNodeExpand{"node expand", "csi.storage.k8s.io/node-expand-secret-name",
+const SecretKeys kNodeExpand{"NodeExpand", "csi.storage.k8s.io/node-expand-secret-name",
                              "csi.storage.k8s.io/node-expand-secret-namespace", "", ""};
-const SecretKeys kControllerModify{"controller modify",
+const SecretKeys kControllerModify{"ControllerModify",
                                    "csi.storage.k8s.io/controller-modify-secret-name",
                                    "csi.storage.k8s.io/controller-modify-secret-namespace", "", ""};
 }  // namespace secret_kind
@@ -74,17 +78,18 @@ Result<std::optional<Template>> SelectTemplate(const SecretKeys& keys,
   ns.Look(parameters, keys.ns);
   if (name.count > 1 || ns.count > 1) {
     return InvalidArgumentError(StrCat(
-        keys.purpose, " secret is given with both the deprecated and the current parameter keys"));
+        keys.purpose,
+        " secrets specified in parameters with both \"csi\" and \"csi.storage.k8s.io/\" keys"));
   }
   if (name.count != ns.count) {
-    return InvalidArgumentError(StrCat("either name or namespace of the ", keys.purpose,
-                                       " secret is missing (",
-                                       name.count == 0 ? keys.name : keys.ns, ")"));
+    return InvalidArgumentError(StrCat("either name and namespace for ", keys.purpose,
+                                       " secrets specified, Both must be specified"));
   }
   if (name.count == 0) return std::optional<Template>();
   if (name.value.empty() || ns.value.empty()) {
     return InvalidArgumentError(
-        StrCat("name and namespace of the ", keys.purpose, " secret must not be empty"));
+        StrCat(keys.purpose,
+               " secrets specified in parameters but value of either namespace or name is empty"));
   }
   return std::optional<Template>({std::move(name.value), std::move(ns.value)});
 }
@@ -92,8 +97,7 @@ Result<std::optional<Template>> SelectTemplate(const SecretKeys& keys,
 enum class Part { kName, kNamespace };
 
 // Provisioner 8.2, one half of a pair.
-Result<std::string> Resolve(std::string_view what, std::string_view text,
-                            const SecretContext& context, Part part) {
+Result<std::string> Resolve(std::string_view text, const SecretContext& context, Part part) {
   const bool is_name = part == Part::kName;
   auto lookup = [&](std::string_view token) -> std::optional<std::string> {
     if (token == "pv.name") return context.volume_name;
@@ -116,12 +120,15 @@ Result<std::string> Resolve(std::string_view what, std::string_view text,
   };
   Expansion expanded = ExpandTemplate(text, lookup);
   if (!expanded.unknown.empty()) {
-    return InvalidArgumentError(StrCat("error resolving ", what, " \"", text,
-                                       "\": invalid tokens: [", Join(expanded.unknown, " "), "]"));
+    const std::set<std::string> tokens(expanded.unknown.begin(), expanded.unknown.end());
+    std::vector<std::string> quoted;
+    for (const std::string& token : tokens) quoted.push_back(GoQuote(token));
+    return InvalidArgumentError(StrCat("error resolving value ", GoQuote(text),
+                                       ": invalid tokens: [", Join(quoted, " "), "]"));
   }
   if (is_name ? !apis::IsDns1123Subdomain(expanded.text) : !apis::IsDns1123Label(expanded.text)) {
-    return InvalidArgumentError(StrCat(what, " \"", text, "\" resolved to \"", expanded.text,
-                                       "\" which is not a valid ",
+    return InvalidArgumentError(StrCat(GoQuote(text), " resolved to ", GoQuote(expanded.text),
+                                       " which is not a valid ",
                                        is_name ? "secret name" : "namespace name"));
   }
   return std::move(expanded.text);
@@ -132,18 +139,23 @@ Result<std::string> Resolve(std::string_view what, std::string_view text,
 Result<std::optional<core::SecretReference>> ResolveSecret(const SecretKeys& keys,
                                                            const Parameters& parameters,
                                                            const SecretContext& context) {
-  const SecretKeys* used = &keys;
-  CSI_ASSIGN_OR_RETURN(std::optional<Template> found, SelectTemplate(keys, parameters));
-  if (!found) {
-    used = &secret_kind::kDefault;
-    CSI_ASSIGN_OR_RETURN(found, SelectTemplate(*used, parameters));
+  auto found = SelectTemplate(keys, parameters);
+  if (!found.ok()) {
+    return found.status().WithContext("failed to get name and namespace template from params");
   }
-  if (!found) return std::optional<core::SecretReference>();
+  if (!*found) {
+    found = SelectTemplate(secret_kind::kDefault, parameters);
+    if (!found.ok()) {
+      return found.status().WithContext(
+          "failed to get default name and namespace template from params");
+    }
+  }
+  if (!*found) return std::optional<core::SecretReference>();
+  const Template& used = **found;
   core::SecretReference reference;
   CSI_ASSIGN_OR_RETURN(*reference.mutable_namespace_(),
-                       Resolve(used->ns, found->ns, context, Part::kNamespace));
-  CSI_ASSIGN_OR_RETURN(*reference.mutable_name(),
-                       Resolve(used->name, found->name, context, Part::kName));
+                       Resolve(used.ns, context, Part::kNamespace));
+  CSI_ASSIGN_OR_RETURN(*reference.mutable_name(), Resolve(used.name, context, Part::kName));
   return std::optional<core::SecretReference>(std::move(reference));
 }
 

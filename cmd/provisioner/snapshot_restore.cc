@@ -37,10 +37,11 @@ async::Task<Result<std::string>> SnapshotRestore::Handle(core::PersistentVolumeC
   if (!content_name.ok()) co_return content_name.status();
   auto content = co_await client_->GetDocument(&kContents, {"", *content_name});
   if (!content.ok()) {
-    log_.Error(content.status(), "Failed to get the content of a snapshot", "snapshot",
-               log::ObjectRef{source.ns, source.name}, "content", *content_name);
-    co_return FailedPreconditionError(
-        StrCat("the content of snapshot ", source.name, " is not available"));
+    const std::string failed =
+        StrCat("error getting snapshotcontent ", *content_name, " for snapshot ");
+    log_.Warningf("{}{}/{} from api server: {}", failed, source.ns, source.name,
+                  content.status().message());
+    co_return FailedPreconditionError(StrCat(failed, source.name));
   }
   co_return RestorableHandle(claim, **snapshot, **content, provisioner, conversion_);
 }

@@ -17,10 +17,15 @@ constexpr int kPageSize = 500;  // client-go, pager
 
 }  // namespace
 
+async::Task<void> SnapshotSweep::Prepare() {
+  if (served_ || deps_.interval <= Duration::zero()) co_return;
+  served_ = co_await SnapshotsAreServed();
+}
+
 async::Task<void> SnapshotSweep::Run() {
   if (deps_.interval <= Duration::zero()) co_return;
-  const bool served = co_await SnapshotsAreServed();
-  if (!served) co_return;
+  co_await Prepare();
+  if (!*served_) co_return;
   auto allowed = co_await ListPage("", 1);
   if (!allowed.ok() && kube::IsForbidden(allowed.status())) {
     deps_.log.V(3).Info("No right to list snapshots, finalizers of orphans stay");

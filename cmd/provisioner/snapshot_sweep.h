@@ -7,6 +7,7 @@
 // between two sweeps.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,6 +32,9 @@ class SnapshotSweep {
   };
   explicit SnapshotSweep(Deps deps) : deps_(std::move(deps)) {}
 
+  // Asks whether the cluster has snapshots at all, once; upstream does at its start, on every
+  // replica. Run() does where this was not called.
+  async::Task<void> Prepare();
   // Sweeps at once and then again and again, until cancelled. Returns at once when the cluster has
   // no snapshots, or does not let us list them.
   async::Task<void> Run();
@@ -42,6 +46,7 @@ class SnapshotSweep {
   async::Task<void> ReleaseOrphan(kube::ObjectName name);
 
   const Deps deps_;
+  std::optional<bool> served_;
 };
 
 }  // namespace csinative::provisioner

@@ -25,16 +25,13 @@ async::Task<Status> StorageDeletion::Delete(core::PersistentVolume volume) {
   if (!source.has_csi()) {
     co_return InvalidArgumentError(StrCat("volume ", name, " has no CSI source"));
   }
-  if (!deps_.features.controller_service || !deps_.features.create_delete_volume) {
-    co_return FailedPreconditionError(
-        "CSI driver does not support dynamic provisioning (CONTROLLER_SERVICE and "
-        "CREATE_DELETE_VOLUME)");
-  }
+  CSI_CO_RETURN_IF_ERROR(CheckVolumeCapabilities(deps_.features));
   ::csi::v1::DeleteVolumeRequest request;
   request.set_volume_id(source.csi().volumehandle());
   auto reference = SecretFor(volume);
   if (!reference.ok()) {
-    co_return reference.status().WithContext(StrCat("failed to get secrets for volume ", name));
+    co_return reference.status().WithContext(
+        StrCat("failed to get secretreference for volume ", name));
   }
   if (*reference) {
     auto data = co_await ReadSecret(deps_.client, **reference);

@@ -102,14 +102,16 @@ void AppendTopologies(const TopologyTerms& terms, size_t offset,
   }
 }
 
+std::string TermText(const TopologyTerm& term) {
+  std::vector<std::string> labels;
+  for (const auto& [key, value] : term) labels.push_back(StrCat("{", key, " ", value, "}"));
+  return StrCat("[", Join(labels, " "), "]");
+}
+
 std::string TermsText(const TopologyTerms& terms) {
   std::vector<std::string> parts;
-  for (const TopologyTerm& term : terms) {
-    std::vector<std::string> labels;
-    for (const auto& [key, value] : term) labels.push_back(StrCat(key, "=", value));
-    parts.push_back(Join(labels, ","));
-  }
-  return StrCat("[", Join(parts, "; "), "]");
+  for (const TopologyTerm& term : terms) parts.push_back(TermText(term));
+  return StrCat("[", Join(parts, " "), "]");
 }
 
 }  // namespace csinative::provisioner

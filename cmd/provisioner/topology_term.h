@@ -42,7 +42,8 @@ size_t SpreadOffset(std::string_view claim_name, size_t n);
 void AppendTopologies(const TopologyTerms& terms, size_t offset,
                       google::protobuf::RepeatedPtrField<::csi::v1::Topology>* out);
 
-// For error texts: "[zone=a,rack=b; zone=c]".
+// For error texts, as Go prints them: "[{zone a} {rack b}]" and "[[{zone a}] [{zone c}]]".
+std::string TermText(const TopologyTerm& term);
 std::string TermsText(const TopologyTerms& terms);
 
 }  // namespace csinative::provisioner

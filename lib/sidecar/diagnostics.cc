@@ -8,12 +8,37 @@
 #include "lib/serve/endpoints.h"
 
 namespace csinative::sidecar {
+namespace {
+
+// The families of Go's promhttp handler: a scrape is in flight while it is answered, and counted
+// afterwards. Gathering does not fail here, so the other codes stay at zero.
+std::function<serve::GatheredMetrics()> CountScrapes(
+    RealProcess& process, std::function<serve::GatheredMetrics()> gather) {
+  auto* in_flight =
+      &process.metrics().AddGauge({.name = "promhttp_metric_handler_requests_in_flight",
+                                   .help = "Scrapes that are being answered.",
+                                   .labels = {}});
+  auto* requests = &process.metrics().AddCounter({.name = "promhttp_metric_handler_requests_total",
+                                                  .help = "Scrapes by their HTTP status.",
+                                                  .labels = {"code"}});
+  for (const std::string_view code : {"200", "500", "503"}) requests->With({code});
+  return [in_flight, requests, gather = std::move(gather)] {
+    in_flight->Only().Set(1);
+    serve::GatheredMetrics gathered = gather();
+    in_flight->Only().Set(0);
+    requests->With({"200"}).Add();
+    return gathered;
+  };
+}
+
+}  // namespace
 
 Status HandleMetrics(RealProcess& process, serve::Mux& mux, const DiagnosticsOptions& options) {
   serve::MetricsOptions exposed;
   exposed.gather = [process = &process] {
     return serve::GatheredMetrics{metrics::ExposeText(process->metrics()), Status()};
   };
+  if (options.scrape_metrics) exposed.gather = CountScrapes(process, std::move(exposed.gather));
   if (options.start_time_header) {
     exposed.process_start_time_unix =
         static_cast<int64_t>(metrics::ProcessStartTime("", process.loop()));

@@ -18,6 +18,9 @@ struct DiagnosticsOptions {
   std::string metrics_path;
   // Process-Start-Time-Unix header on metrics answers: all but csi-provisioner (common 9.8).
   bool start_time_header = true;
+  // Families promhttp_metric_handler_*, about the scrapes themselves: csi-provisioner (provisioner
+  // 18).
+  bool scrape_metrics = false;
 };
 
 // Adds the metrics path to a mux of a program with servers of its own. A path that cannot be served

@@ -75,7 +75,7 @@ TEST_F(WrongInputTest, VersionIsTheOnlyThingOnStdout) {
 TEST_F(WrongInputTest, NoWorkersIsAnErrorOnceTheApiIsConfigured) {
   StartAttacher({"-kubeconfig=" + StartApi(), "-worker-threads=0"});
   EXPECT_EQ(ExitCode(), 1);
-  EXPECT_TRUE(Logged("--worker-threads must be greater than zero"));
+  EXPECT_TRUE(Logged("-worker-threads must be greater than zero"));
 }
 
 TEST_F(WrongInputTest, NoBurstIsAnErrorBeforeTheDriverIsContacted) {

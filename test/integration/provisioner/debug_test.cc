@@ -79,10 +79,8 @@ TEST_F(DebugPageTest, ShowsEveryStuckClaimWithItsError) {
     }
   }
   ASSERT_EQ(errors.size(), kClaims);
-  EXPECT_EQ(
-      errors["default/claim-7"],
-      "failed to provision volume with StorageClass \"sc\": rpc error: code = Unavailable desc = "
-      "the array <7> is rebuilding");
+  EXPECT_EQ(errors["default/claim-7"],
+            "rpc error: code = Unavailable desc = the array <7> is rebuilding");
   EXPECT_STREQ(json["program"].GetString(), "csi-provisioner");
   EXPECT_STREQ(json["facts"]["driver"].GetString(), "sample.csi-native.io");
   EXPECT_TRUE(std::string(json["facts"]["leader election"].GetString())

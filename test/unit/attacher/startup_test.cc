@@ -39,12 +39,13 @@ class StartupTest : public ::testing::Test {
     driver_.Answer(kController, response);
   }
   Result<DriverFeatures> Ask() {
-    return async::RunTask(scheduler_, loop_, ReadDriverFeatures(&driver_, "d"));
+    return async::RunTask(scheduler_, loop_, ReadDriverFeatures(&driver_, "d", &failure_));
   }
 
   async::VirtualScheduler scheduler_;
   async::VirtualLoop loop_{scheduler_};
   testing::FakeChannel driver_;
+  std::string failure_;
 };
 
 TEST_F(StartupTest, DriverWithoutControllerServiceIsNotAskedFurther) {
@@ -94,11 +95,13 @@ TEST_F(StartupTest, BothCallsShareOneSecond) {
   const auto features = Ask();
   EXPECT_EQ(features.status().message(),
             "rpc error: code = DeadlineExceeded desc = context deadline exceeded");
+  EXPECT_EQ(failure_, "Failed to controller capability check");
 }
 
 TEST_F(StartupTest, FailureIsPassedOn) {
   driver_.Fail(kPlugin, RpcStatus(12, "no"));
   EXPECT_EQ(Ask().status().message(), "rpc error: code = Unimplemented desc = no");
+  EXPECT_EQ(failure_, "Failed to check if the CSI Driver supports the CONTROLLER_SERVICE");
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST_P(RefusedTest, NeverReachesTheDriver) {
   TryOnce(c.klass, c.claim);
   EXPECT_THAT(world_.Calls(), IsEmpty());
   EXPECT_THAT(world_.Writes(), IsEmpty());
-  EXPECT_THAT(FailureEvent(), HasSubstr("failed to provision volume with StorageClass \"sc\": "));
+  EXPECT_THAT(FailureEvent(), HasSubstr("Warning ProvisioningFailed: "));
   EXPECT_THAT(FailureEvent(), HasSubstr(c.fragment));
   EXPECT_FALSE(InProgress());
   // It is tried again by back-off.
@@ -91,15 +91,20 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedCase{
             .name = "22.3/5 two file system types",
             .klass = {.parameters = R"({"fstype":"ext3","csi.storage.k8s.io/fstype":"ext4"})"},
-            .fragment = "file system type"},
+            .fragment = "fstype specified in parameters with both \"fstype\" and "
+                        "\"csi.storage.k8s.io/fstype\" keys"},
         RefusedCase{.name = "22.4/16 provisioner secret name without namespace",
                     .klass = {.parameters = R"({"csiProvisionerSecretName":""})"},
-                    .fragment = "provisioner secret"},
+                    .fragment = "failed to get name and namespace template from params: either "
+                                "name and namespace for "
+                                "Provisioner secrets specified, Both must be specified"},
         RefusedCase{.name = "22.4/17 half a pair is not rescued by the default pair",
                     .klass = {.parameters = R"({"csiProvisionerSecretName":"",
                               "csi.storage.k8s.io/secret-name":"a",
                               "csi.storage.k8s.io/secret-namespace":"ns"})"},
-                    .fragment = "provisioner secret"},
+                    .fragment = "failed to get name and namespace template from params: either "
+                                "name and namespace for "
+                                "Provisioner secrets specified, Both must be specified"},
         RefusedCase{.name = "22.4/20 provisioner secret is missing",
                     .klass = {.parameters = R"({"csiProvisionerSecretName":"secretx",
                               "csiProvisionerSecretNamespace":"ns"})"},
@@ -169,8 +174,7 @@ TEST_F(FailureTest, FinalErrorIsRetriedWithDoublingDelays) {  // provisioner/22.
   EXPECT_EQ(CreateCalls(), 1u);
   EXPECT_FALSE(InProgress());
   EXPECT_EQ(FailureEvent(),
-            "Warning ProvisioningFailed: failed to provision volume with StorageClass \"sc\": rpc "
-            "error: code = Internal desc = no luck");
+            "Warning ProvisioningFailed: rpc error: code = Internal desc = no luck");
   // Failures at 0, 1, 3, 7, 15, ... seconds.
   world_.Advance(milliseconds(500));
   EXPECT_EQ(CreateCalls(), 2u);

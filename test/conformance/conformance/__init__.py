@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two sidecars, one after the other, on the same real API server and scripted driver; their recordings are compared."""
