@@ -7,10 +7,10 @@
 // between two sweeps.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 
-#include "cmd/provisioner/caches.h"
 #include "cmd/provisioner/document.h"
 #include "lib/async/task.h"
 #include "lib/base/clock.h"
@@ -25,18 +25,19 @@ class SnapshotSweep {
   // Borrowed parts outlive this.
   struct Deps {
     kube::Client* client;
-    Caches* caches;
     log::Logger log;
     Duration interval;  // between the end of a sweep and the next one; 0 and less: never
+    std::function<bool(const std::string& snapshot_key)> needed;  // by a claim
   };
   explicit SnapshotSweep(Deps deps) : deps_(std::move(deps)) {}
 
-  // Sweeps at once and then again and again, until cancelled. Returns at once when the cluster has
-  // no snapshots, or does not let us list them.
+  // Sweeps at once and then again and again, until cancelled. Returns at once when the cluster does
+  // not let us list snapshots. One that does not know them may learn of them later.
   async::Task<void> Run();
 
  private:
   async::Task<bool> SnapshotsAreServed();
+  async::Task<bool> MayList();
   async::Task<Status> SweepOnce();
   async::Task<Result<rapidjson::Document>> ListPage(std::string continue_token, int limit);
   async::Task<void> ReleaseOrphan(kube::ObjectName name);
