@@ -2,12 +2,15 @@
 #include "cmd/provisioner/caches.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/well_known.h"
+#include "cmd/provisioner/claim_hold.h"
 #include "cmd/provisioner/data_source.h"
 #include "lib/base/strings.h"
+#include "lib/translation/translate.h"
 
 namespace csinative::provisioner {
 namespace {
@@ -16,6 +19,7 @@ constexpr char kUidIndex[] = "uid";
 constexpr char kCloneIndex[] = "clone-source";
 constexpr char kRestoreIndex[] = "snapshot";
 constexpr char kVolumeIndex[] = "volume";
+constexpr char kNamespaceIndex[] = "namespace";
 
 // The library lowers the resync of what it handles to 15 minutes, the rest keeps the factory's hour
 // (provisioner 4.1).
@@ -31,14 +35,15 @@ void PruneMetadata(meta::ObjectMeta* metadata) {
   metadata->clear_selflink();
 }
 
-void KeepAnnotations(meta::ObjectMeta* metadata, std::initializer_list<std::string_view> keys) {
+// The entries whose key is wanted.
+template <typename Wanted>
+apis::Entries<apis::StringEntry> Kept(const apis::Entries<apis::StringEntry>& entries,
+                                      Wanted wanted) {
   apis::Entries<apis::StringEntry> kept;
-  for (const std::string_view key : keys) {
-    if (const std::string* value = apis::GetEntry(metadata->annotations(), key)) {
-      apis::SetEntry(&kept, key, *value);
-    }
+  for (const apis::StringEntry& entry : entries) {
+    if (wanted(entry.key())) *kept.Add() = entry;
   }
-  metadata->mutable_annotations()->Swap(&kept);
+  return kept;
 }
 
 void PruneClass(storage::StorageClass* klass) {
@@ -74,8 +79,9 @@ void PruneCsiNode(storage::CSINode* node, const std::string& driver) {
   }
 }
 
-std::string ValueOf(const core::PersistentVolumeClaim& claim) {
-  return StrCat(claim.metadata().namespace_(), "/", claim.spec().datasource().name());
+void PruneGrant(gateway::ReferenceGrant* grant) {
+  PruneMetadata(grant->mutable_metadata());
+  grant->mutable_metadata()->clear_annotations();
 }
 
 // Topology as Node and CSINode objects tell it.
@@ -158,10 +164,22 @@ void PruneClaim(core::PersistentVolumeClaim* claim) {
 }
 
 void PruneVolume(core::PersistentVolume* volume) {
-  PruneMetadata(volume->mutable_metadata());
-  KeepAnnotations(volume->mutable_metadata(),
-                  {apis::kAnnProvisionedBy, apis::kAnnMigratedTo, apis::kAnnBetaStorageClass,
-                   apis::kAnnDeletionSecretName, apis::kAnnDeletionSecretNamespace});
+  // Its translation reads more of a volume of an in-tree plugin.
+  const bool in_tree = translation::IsMigratable(volume->spec());
+  meta::ObjectMeta* metadata = volume->mutable_metadata();
+  apis::Entries<apis::StringEntry> labels;
+  if (in_tree) labels = Kept(metadata->labels(), translation::IsReadLabel);
+  PruneMetadata(metadata);
+  metadata->mutable_labels()->Swap(&labels);
+  apis::Entries<apis::StringEntry> annotations =
+      Kept(metadata->annotations(), [in_tree](std::string_view key) {
+        constexpr std::array kRead{apis::kAnnProvisionedBy, apis::kAnnMigratedTo,
+                                   apis::kAnnBetaStorageClass, apis::kAnnDeletionSecretName,
+                                   apis::kAnnDeletionSecretNamespace};
+        return std::ranges::find(kRead, key) != kRead.end() ||
+               (in_tree && translation::IsReadAnnotation(key));
+      });
+  metadata->mutable_annotations()->Swap(&annotations);
   const std::string phase = volume->status().phase();
   volume->clear_status();
   if (!phase.empty()) volume->mutable_status()->set_phase(phase);
@@ -173,7 +191,7 @@ void PruneVolume(core::PersistentVolume* volume) {
   spec->clear_nodeaffinity();
   spec->clear_volumeattributesclassname();
   if (!spec->persistentvolumesource().has_csi()) {
-    spec->clear_persistentvolumesource();
+    if (!in_tree) spec->clear_persistentvolumesource();
   } else {
     core::CSIPersistentVolumeSource kept;
     auto* csi = spec->mutable_persistentvolumesource()->mutable_csi();
@@ -197,18 +215,19 @@ Caches::Caches(async::EventLoop& loop, Random& random, kube::Client& client, log
       volumes_(loop, random, client, log, {.resync = kHandledResync}),
       classes_(loop, random, client, log, {}) {
   claims_.set_prune(PruneClaim);
-  claims_.AddIndex(kUidIndex, [](const core::PersistentVolumeClaim& claim) {
-    std::vector<std::string> values;
-    if (claim.spec().volumename().empty()) values.push_back(claim.metadata().uid());
-    return values;
-  });
+  claims_.AddIndex(kUidIndex,
+                   [held = options_.hold_finalizer](const core::PersistentVolumeClaim& claim) {
+                     std::vector<std::string> values;
+                     if (claim.spec().volumename().empty() || HasFinalizer(claim, held)) {
+                       values.push_back(claim.metadata().uid());
+                     }
+                     return values;
+                   });
   if (options_.index_clones) {
     claims_.AddIndex(kCloneIndex, [](const core::PersistentVolumeClaim& claim) {
       std::vector<std::string> values;
-      if (claim.status().phase() == apis::kClaimPending &&
-          claim.spec().datasource().kind() == kClaimKind) {
-        values.push_back(ValueOf(claim));
-      }
+      if (claim.status().phase() != apis::kClaimPending) return values;
+      if (auto source = ReferencedClaim(claim)) values.push_back(*std::move(source));
       return values;
     });
   }
@@ -242,6 +261,16 @@ Caches::Caches(async::EventLoop& loop, Random& random, kube::Client& client, log
         [driver = options_.driver](storage::CSINode* node) { PruneCsiNode(node, driver); });
     node_topology_ = std::make_unique<InformerTopology>(*nodes_, *csi_nodes_);
   }
+  if (options_.watch_grants) AddGrants(loop, random, client, log);
+}
+
+void Caches::AddGrants(async::EventLoop& loop, Random& random, kube::Client& client,
+                       log::Logger log) {
+  grants_ = std::make_unique<kube::Informer<gateway::ReferenceGrant>>(loop, random, client, log);
+  grants_->set_prune(PruneGrant);
+  grants_->AddIndex(kNamespaceIndex, [](const gateway::ReferenceGrant& grant) {
+    return std::vector<std::string>{grant.metadata().namespace_()};
+  });
 }
 
 std::optional<core::PersistentVolumeClaim> Caches::UnboundClaim(const std::string& uid) const {
@@ -254,8 +283,14 @@ std::vector<core::PersistentVolumeClaim> Caches::PendingClonesOf(std::string_vie
   return claims_.ByIndex(kCloneIndex, key);
 }
 
-bool Caches::IsBeingRestored(std::string_view snapshot_key) const {
-  return !claims_.KeysByIndex(kRestoreIndex, snapshot_key).empty();
+std::vector<core::PersistentVolumeClaim> Caches::PendingRestoresOf(
+    std::string_view snapshot_key) const {
+  return claims_.ByIndex(kRestoreIndex, snapshot_key);
+}
+
+std::optional<std::vector<gateway::ReferenceGrant>> Caches::GrantsIn(std::string_view ns) const {
+  if (!grants_ || !grants_->synced()) return std::nullopt;
+  return grants_->ByIndex(kNamespaceIndex, ns);
 }
 
 std::optional<std::string> Caches::AttachedNode(std::string_view volume) const {
@@ -272,6 +307,7 @@ void Caches::Start(async::Scope* scope) {
   if (attachments_) scope->Spawn(attachments_->Run());
   if (nodes_) scope->Spawn(nodes_->Run());
   if (csi_nodes_) scope->Spawn(csi_nodes_->Run());
+  if (grants_) scope->Spawn(grants_->Run());
 }
 
 async::Task<Status> Caches::WaitForSync() {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/provisioner/claim_sync.h"
 
+#include <algorithm>
+
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/well_known.h"
 #include "cmd/provisioner/claim_writer.h"
+#include "cmd/provisioner/data_source.h"
 #include "lib/base/go_quote.h"
 #include "lib/base/strings.h"
 #include "lib/kube/errors.h"
@@ -35,22 +38,25 @@ async::Task<Status> ClaimSync::SyncOnce(std::string uid) {
     deps_.log.V(4).Info("Claim is gone", "uid", uid);
     co_return Status();
   }
+  const bool held = deps_.hold->IsHeld(*claim);
+  if (held && MayRelease(*claim)) co_return co_await deps_.hold->Release(*claim);
   const auto klass = deps_.caches->classes().Get(ClassNameOf(*claim));
   if (klass && infeasible_.MustWait(uid, klass->metadata().uid())) {
     co_return FailedPreconditionError(
         StrCat("claim ", KeyOf(*claim), " is infeasible, its next attempt is delayed"));
   }
-  if (!IsCandidate(*claim, deps_.names)) {
-    in_progress_.erase(uid);
-    co_return Status();
-  }
+  // Differs: upstream forgets a claim here that the driver may still create a volume for, which is
+  // lost when the claim is deleted. It stays in progress, and its deletion wakes it.
+  if (!IsCandidate(*claim, deps_.names)) co_return Status();
   if (!klass) {
     // No event: the control plane's volume controller reports it.
     deps_.metrics->ProvisionFailed(*claim);
     co_return kube::CacheNotFound("storageclass.storage.k8s.io", ClassNameOf(*claim));
   }
   if (!IsReadyToBind(*claim, *klass)) {
-    in_progress_.erase(uid);
+    // The node was taken away, and only a final answer of the driver does so.
+    const bool forgotten = claim->metadata().has_deletiontimestamp() && !InProgress(uid);
+    if (held && forgotten) co_return co_await deps_.hold->Release(*claim);
     co_return Status();
   }
   Status status = co_await Attempt(*claim, *klass);
@@ -68,6 +74,12 @@ std::optional<core::PersistentVolumeClaim> ClaimSync::Find(const std::string& ui
   return stored->second;
 }
 
+bool ClaimSync::IsRestoring(std::string_view snapshot_key, std::string_view except) const {
+  return std::ranges::any_of(in_progress_, [&](const auto& entry) {
+    return entry.first != except && ReferencedSnapshot(entry.second) == snapshot_key;
+  });
+}
+
 bool ClaimSync::AlreadyHasVolume(const core::PersistentVolumeClaim& claim) const {
   const std::string& uid = claim.metadata().uid();
   if (deps_.caches->volumes().Get(StrCat("pvc-", uid))) {
@@ -76,7 +88,26 @@ bool ClaimSync::AlreadyHasVolume(const core::PersistentVolumeClaim& claim) const
   }
   // Differs: upstream provisions again until its cache has the volume, and always when the volume
   // is not named pvc-<uid>.
-  if (deps_.saver->Knows(uid)) return true;
+  return HasVolume(claim);
+}
+
+bool ClaimSync::HasVolume(const core::PersistentVolumeClaim& claim) const {
+  return deps_.saver->Knows(claim.metadata().uid()) || IsSaved(claim);
+}
+
+bool ClaimSync::MayRelease(const core::PersistentVolumeClaim& claim) const {
+  const std::string& uid = claim.metadata().uid();
+  if (IsSaved(claim)) return true;
+  if (InProgress(uid) || deps_.saver->Knows(uid)) return false;
+  // Bound to a volume of somebody else, or handed to another driver.
+  if (!IsCandidate(claim, deps_.names)) return true;
+  // One that is not on its way out will be tried again.
+  return claim.metadata().has_deletiontimestamp() && deps_.hold->IsSettled(uid);
+}
+
+bool ClaimSync::IsSaved(const core::PersistentVolumeClaim& claim) const {
+  const std::string& uid = claim.metadata().uid();
+  if (deps_.saver->IsSaved(uid)) return true;
   const Result<std::string> name = VolumeName(deps_.naming, uid);
   if (!name.ok()) return false;
   const auto volume = deps_.caches->volumes().Get(*name);
@@ -101,7 +132,7 @@ async::Task<Status> ClaimSync::Attempt(core::PersistentVolumeClaim claim,
         StrCat("External provisioner is provisioning volume for claim ", GoQuote(KeyOf(claim))));
   ProvisionResult result =
       co_await deps_.provisioner->Provision(claim, klass, SelectedNodeOf(claim));
-
+  if (result.held_claim) claim = *std::move(result.held_claim);
   switch (result.kind) {
     case ProvisionResult::Kind::kVolume:
       in_progress_.erase(uid);
@@ -136,16 +167,19 @@ Status ClaimSync::OnFailure(const core::PersistentVolumeClaim& claim,
                  error.message()));
     infeasible_.Add(uid, klass.metadata().uid());
     in_progress_.erase(uid);
+    if (deps_.hold->IsHeld(claim)) deps_.hold->Settle(uid);
     return error;
   }
   Event(claim, kube::EventType::kWarning, "ProvisioningFailed", error.message());
   switch (result.state) {
     case ProvisionState::kInBackground:
       in_progress_[uid] = claim;
+      deps_.hold->Unsettle(uid);
       break;
     case ProvisionState::kFinished:
     case ProvisionState::kReschedule:
       in_progress_.erase(uid);
+      if (deps_.hold->IsHeld(claim)) deps_.hold->Settle(uid);
       break;
     case ProvisionState::kNoChange:
       break;
@@ -154,8 +188,8 @@ Status ClaimSync::OnFailure(const core::PersistentVolumeClaim& claim,
 }
 
 async::Task<Status> ClaimSync::Reschedule(core::PersistentVolumeClaim claim, Status error) {
-  Status removed =
-      co_await EditClaim(deps_.client, claim, RemoveAnnotation(apis::kAnnSelectedNode));
+  auto edited = co_await EditClaim(deps_.client, claim, RemoveAnnotation(apis::kAnnSelectedNode));
+  Status removed = edited.status();
   if (!removed.ok()) {
     deps_.log.Error(removed, "Failed to remove the selected node", "PVC", RefOf(claim));
     co_return error;

@@ -4,7 +4,8 @@
 // follows from how that ended (provisioner 5, 6). Loop only.
 //
 // Memory of a claim: one whose volume the driver may still be creating is kept, so that it is
-// driven to an end even if it is deleted meanwhile; an infeasible one is left alone for a while.
+// driven to an end even if it is deleted meanwhile, or was bound to another volume or lost its node
+// before that; an infeasible one is left alone for a while.
 #pragma once
 
 #include <string>
@@ -16,6 +17,7 @@
 #include "apis/storage/v1/storage.pb.h"
 #include "cmd/provisioner/caches.h"
 #include "cmd/provisioner/claim_filter.h"
+#include "cmd/provisioner/claim_hold.h"
 #include "cmd/provisioner/infeasible_claims.h"
 #include "cmd/provisioner/metrics.h"
 #include "cmd/provisioner/provision.h"
@@ -41,16 +43,28 @@ class ClaimSync {
     log::Logger log;
     DriverNames names;
     VolumeNaming naming;
+    ClaimHold* hold;
   };
   explicit ClaimSync(Deps deps) : deps_(std::move(deps)), infeasible_(*deps_.loop) {}
 
   // Whether the claim is worth a sync: what the queue takes.
   bool Wants(const core::PersistentVolumeClaim& claim) const {
-    return IsCandidate(claim, deps_.names) || InProgress(claim.metadata().uid());
+    return IsCandidate(claim, deps_.names) || InProgress(claim.metadata().uid()) ||
+           deps_.hold->IsHeld(claim);
   }
 
   // Ok: nothing more to do until the claim changes. A failure: again after a back-off.
   async::Task<Status> Sync(std::string uid);
+
+  // A claim whose volume the driver may be creating, other than the one with the UID `except`, is
+  // to be filled from this snapshot.
+  bool IsRestoring(std::string_view snapshot_key, std::string_view except = {}) const;
+
+  // The claim is gone.
+  void Forget(const std::string& uid) { deps_.hold->Unsettle(uid); }
+
+  // Its volume is saved, or waits to be.
+  bool HasVolume(const core::PersistentVolumeClaim& claim) const;
 
   // The driver may be creating a volume for this claim.
   bool InProgress(const std::string& uid) const { return in_progress_.contains(uid); }
@@ -60,6 +74,9 @@ class ClaimSync {
   async::Task<Status> SyncOnce(std::string uid);
   std::optional<core::PersistentVolumeClaim> Find(const std::string& uid) const;
   bool AlreadyHasVolume(const core::PersistentVolumeClaim& claim) const;
+  // Whether nothing is lost when the claim, which is held, goes.
+  bool MayRelease(const core::PersistentVolumeClaim& claim) const;
+  bool IsSaved(const core::PersistentVolumeClaim& claim) const;
   async::Task<Status> Attempt(core::PersistentVolumeClaim claim, storage::StorageClass klass);
   Status OnFailure(const core::PersistentVolumeClaim& claim, const storage::StorageClass& klass,
                    const ProvisionResult& result);

@@ -23,17 +23,18 @@ Status Conflict(const core::PersistentVolumeClaim& claim) {
 
 }  // namespace
 
-async::Task<Status> EditClaim(kube::Client* client, core::PersistentVolumeClaim seen,
-                              DocumentEdit edit) {
+async::Task<Result<std::string>> EditClaim(kube::Client* client, core::PersistentVolumeClaim seen,
+                                           DocumentEdit edit) {
   const kube::ResourceInfo* resource = &kube::ResourceOf<core::PersistentVolumeClaim>();
   const kube::ObjectName name{seen.metadata().namespace_(), seen.metadata().name()};
   auto document = co_await client->GetDocument(resource, name);
   if (!document.ok()) co_return document.status();
-  const auto version = TextAt(**document, {"metadata", "resourceVersion"});
+  auto version = TextAt(**document, {"metadata", "resourceVersion"});
   if (version != seen.metadata().resourceversion()) co_return Conflict(seen);
-  if (!edit(document->get())) co_return Status();
+  if (!edit(document->get())) co_return *std::move(version);
   auto replaced = co_await client->ReplaceDocument(resource, name, *document);
-  co_return replaced.status();
+  if (!replaced.ok()) co_return replaced.status();
+  co_return TextAt(**replaced, {"metadata", "resourceVersion"}).value_or("");
 }
 
 }  // namespace csinative::provisioner

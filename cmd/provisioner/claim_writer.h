@@ -4,6 +4,8 @@
 // know all fields; so the stored document is read, edited and put back. Loop only.
 #pragma once
 
+#include <string>
+
 #include "apis/core/v1/volume.pb.h"
 #include "apis/namespaces.h"
 #include "cmd/provisioner/document.h"
@@ -13,9 +15,9 @@
 
 namespace csinative::provisioner {
 
-// Edits the claim as it was when `seen` was read: a conflict when it has changed since then.
-// `client` outlives the task.
-async::Task<Status> EditClaim(kube::Client* client, core::PersistentVolumeClaim seen,
-                              DocumentEdit edit);
+// Edits the claim as it was when `seen` was read: a conflict when it has changed since then. Its
+// resource version afterwards. `client` outlives the task.
+async::Task<Result<std::string>> EditClaim(kube::Client* client, core::PersistentVolumeClaim seen,
+                                           DocumentEdit edit);
 
 }  // namespace csinative::provisioner

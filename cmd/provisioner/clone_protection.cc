@@ -24,7 +24,8 @@ async::Task<Status> CloneProtection::Sync(std::string key) {
                                              " is still the source of the pending claim ",
                                              pending.front().metadata().name()));
   }
-  Status removed = co_await EditClaim(&client_, *source, RemoveFinalizer(apis::kFinalizerCloning));
+  auto edited = co_await EditClaim(&client_, *source, RemoveFinalizer(apis::kFinalizerCloning));
+  Status removed = edited.status();
   if (kube::IsNotFound(removed)) co_return Status();
   if (!removed.ok()) log_.Error(removed, "Failed to remove the clone finalizer", "PVC", key);
   co_return removed;

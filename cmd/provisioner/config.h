@@ -20,6 +20,7 @@ struct ProvisionConfig {
   bool publish_read_only = false;       // --controller-publish-readonly
   bool prevent_mode_conversion = true;  // --prevent-volume-mode-conversion
   TopologyPolicy topology;
+  bool hold_claims = false;  // --hold-claims
 
   // Feature gates.
   bool topology_gate = true;

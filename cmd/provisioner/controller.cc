@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/provisioner/controller.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "apis/core/v1/well_known.h"
@@ -14,11 +15,15 @@ ProvisionController::ProvisionController(Deps deps)
       caches_(
           *deps_.loop, *deps_.random, *deps_.client, deps_.log,
           {.driver = deps_.names.driver,
+           .hold_finalizer = HoldFinalizer(deps_.names.driver),
            .watch_attachments = deps_.features.publish_unpublish_volume,
            .watch_nodes = deps_.features.accessibility_constraints && deps_.config.topology_gate,
            .index_clones = deps_.features.clone_volume,
-           .index_restores = deps_.features.create_delete_snapshot}),
-      driver_(*deps_.channel, deps_.config.call_timeout),
+           .index_restores = deps_.features.create_delete_snapshot,
+           .watch_grants = deps_.config.cross_namespace_gate}),
+      driver_(*deps_.channel,
+              deps_.migrated_channel != nullptr ? *deps_.migrated_channel : *deps_.channel,
+              deps_.config.call_timeout),
       queue_metrics_(*deps_.registry),
       metrics_(*deps_.registry),
       broadcaster_(*deps_.loop, *deps_.random, *deps_.event_client, deps_.log),
@@ -30,17 +35,24 @@ ProvisionController::ProvisionController(Deps deps)
                    {.name = "claims", .limiter = limiter_, .metrics = &queue_metrics_}),
       volume_queue_(*deps_.loop,
                     {.name = "volumes", .limiter = limiter_, .metrics = &queue_metrics_}),
-      saver_({deps_.loop, deps_.client, &caches_, recorder_, deps_.log, &queue_metrics_}),
+      saver_({deps_.loop, deps_.client, &caches_, recorder_, deps_.log, &queue_metrics_,
+              [this](const std::string& claim_uid) { OnSaved(claim_uid); }}),
+      hold_(deps_.client, deps_.names.driver,
+            deps_.config.hold_claims ? ClaimHold::Mode::kHold : ClaimHold::Mode::kOff),
       provisioner_({deps_.random, deps_.client, &caches_, &driver_,
                     kube::EventRecorder(broadcaster_, "external-provisioner"), deps_.log,
-                    deps_.names, deps_.features, deps_.config, deps_.identity}),
+                    deps_.names, deps_.features, deps_.config, deps_.identity, &hold_,
+                    [this](const std::string& snapshot_key, const std::string& claim_uid) {
+                      return IsSnapshotNeeded(snapshot_key, claim_uid);
+                    }}),
       claim_sync_({deps_.loop, deps_.client, &caches_, &provisioner_, &saver_, &metrics_, recorder_,
-                   deps_.log, deps_.names, deps_.config.naming}),
+                   deps_.log, deps_.names, deps_.config.naming, &hold_}),
       storage_deletion_({deps_.client, &caches_, &driver_, deps_.log, deps_.names, deps_.features}),
       volume_sync_({deps_.loop, deps_.client, &caches_, &storage_deletion_, &metrics_, recorder_,
                     deps_.log, deps_.names}),
       clone_protection_(*deps_.client, caches_, deps_.log),
-      snapshot_sweep_({deps_.client, &caches_, deps_.log, deps_.config.snapshot_sweep_interval}) {
+      snapshot_sweep_({deps_.client, deps_.log, deps_.config.snapshot_sweep_interval,
+                       [this](const std::string& key) { return IsSnapshotNeeded(key, ""); }}) {
   if (deps_.features.clone_volume) {
     clone_queue_ = std::make_unique<kube::WorkQueue>(
         *deps_.loop, kube::WorkQueue::Options{.name = "claims",
@@ -59,9 +71,9 @@ void ProvisionController::FeedQueues() {
            [this](const core::PersistentVolumeClaim& old_claim,
                   const core::PersistentVolumeClaim& claim) {
              OnSourceReleased(old_claim);
-             OnClaim(claim);
+             if (!IsOwnHold(old_claim, claim)) OnClaim(claim);
            },
-       .on_delete = [this](const core::PersistentVolumeClaim& claim) { OnSourceReleased(claim); }});
+       .on_delete = [this](const core::PersistentVolumeClaim& claim) { OnClaimGone(claim); }});
   caches_.volumes().AddHandler(
       {.on_add = [this](const core::PersistentVolume& volume, kube::AddKind) { OnVolume(volume); },
        .on_update = [this](const core::PersistentVolume&,
@@ -90,11 +102,37 @@ void ProvisionController::OnClaim(const core::PersistentVolumeClaim& claim) {
 }
 
 void ProvisionController::OnSourceReleased(const core::PersistentVolumeClaim& clone) {
-  if (!clone_queue_ || clone.spec().datasource().kind() != kClaimKind) return;
-  const std::string key =
-      StrCat(clone.metadata().namespace_(), "/", clone.spec().datasource().name());
-  const auto source = caches_.claims().Get(key);
-  if (source && CloneProtection::Wants(*source)) clone_queue_->Add(key);
+  if (!clone_queue_) return;
+  const std::optional<std::string> key = ReferencedClaim(clone);
+  if (!key) return;
+  const auto source = caches_.claims().Get(*key);
+  if (source && CloneProtection::Wants(*source)) clone_queue_->Add(*key);
+}
+
+void ProvisionController::OnClaimGone(const core::PersistentVolumeClaim& claim) {
+  OnSourceReleased(claim);
+  const std::string& uid = claim.metadata().uid();
+  // It may have been left alone for as long as it was there. One that waits for a retry keeps it.
+  if (claim_sync_.InProgress(uid) && claim_queue_.Failures(uid) == 0) claim_queue_.Add(uid);
+  claim_sync_.Forget(uid);
+}
+
+bool ProvisionController::IsOwnHold(const core::PersistentVolumeClaim& old_claim,
+                                    const core::PersistentVolumeClaim& claim) const {
+  return hold_.IsHeld(claim) && !hold_.IsHeld(old_claim) && !claim_sync_.HasVolume(claim);
+}
+
+void ProvisionController::OnSaved(const std::string& claim_uid) {
+  const auto claim = caches_.UnboundClaim(claim_uid);
+  if (claim && hold_.IsHeld(*claim)) claim_queue_.Add(claim_uid);
+}
+
+bool ProvisionController::IsSnapshotNeeded(const std::string& snapshot_key,
+                                           const std::string& except) const {
+  return claim_sync_.IsRestoring(snapshot_key, except) ||
+         std::ranges::any_of(caches_.PendingRestoresOf(snapshot_key), [&](const auto& claim) {
+           return claim.metadata().uid() != except && !claim_sync_.HasVolume(claim);
+         });
 }
 
 void ProvisionController::OnVolume(const core::PersistentVolume& volume) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cmd/provisioner/caches.h"
+#include "cmd/provisioner/claim_hold.h"
 #include "cmd/provisioner/claim_sync.h"
 #include "cmd/provisioner/clone_protection.h"
 #include "cmd/provisioner/config.h"
@@ -41,6 +42,7 @@ class ProvisionController {
     kube::Client* client;
     kube::Client* event_client;  // with a rate limit of its own: events never delay volumes
     rpc::Channel* channel;
+    rpc::Channel* migrated_channel = nullptr;  // for volumes of an in-tree plugin; null: channel
     metrics::Registry* registry;
     log::Logger log;
     std::string host_name;
@@ -79,6 +81,13 @@ class ProvisionController {
   void OnClaim(const core::PersistentVolumeClaim& claim);
   void OnVolume(const core::PersistentVolume& volume);
   void OnSourceReleased(const core::PersistentVolumeClaim& clone);
+  void OnClaimGone(const core::PersistentVolumeClaim& claim);
+  void OnSaved(const std::string& claim_uid);
+  // The change is our own of an attempt that is running: no reason for another one.
+  bool IsOwnHold(const core::PersistentVolumeClaim& old_claim,
+                 const core::PersistentVolumeClaim& claim) const;
+  // Whether a claim, other than the one with the UID `except`, is or may be filled from it.
+  bool IsSnapshotNeeded(const std::string& snapshot_key, const std::string& except) const;
 
   const Deps deps_;
   Caches caches_;
@@ -96,6 +105,7 @@ class ProvisionController {
   std::unique_ptr<kube::WorkQueue> clone_queue_;  // null: the driver cannot clone
 
   VolumeSaver saver_;
+  ClaimHold hold_;
   Provisioner provisioner_;
   ClaimSync claim_sync_;
   StorageDeletion storage_deletion_;

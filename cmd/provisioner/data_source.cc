@@ -7,8 +7,16 @@
 namespace csinative::provisioner {
 namespace {
 
-bool IsSnapshot(bool has_group, std::string_view group, std::string_view kind) {
-  return kind == kSnapshotKind && (!has_group || group == kSnapshotGroup);
+// The key of what spec.dataSource, else spec.dataSourceRef, refers to, if it is what is asked for.
+template <typename Matches>
+std::optional<std::string> Referenced(const core::PersistentVolumeClaim& claim, Matches matches) {
+  const std::string& own_namespace = claim.metadata().namespace_();
+  const auto& source = claim.spec().datasource();
+  if (matches(source)) return StrCat(own_namespace, "/", source.name());
+  const auto& reference = claim.spec().datasourceref();
+  if (!matches(reference)) return std::nullopt;
+  return StrCat(reference.namespace_().empty() ? own_namespace : reference.namespace_(), "/",
+                reference.name());
 }
 
 }  // namespace
@@ -49,22 +57,20 @@ Result<SourceType> ClassifyDataSource(const std::optional<DataSource>& source) {
     }
     return SourceType::kSnapshot;
   }
-  if (source->kind == kClaimKind) return SourceType::kClone;
+  // Differs: upstream takes a kind of that name of any group for a claim.
+  if (source->kind == kClaimKind && source->group.empty()) return SourceType::kClone;
   return SourceType::kPopulator;
 }
 
 std::optional<std::string> ReferencedSnapshot(const core::PersistentVolumeClaim& claim) {
-  const std::string& own_namespace = claim.metadata().namespace_();
-  const auto& source = claim.spec().datasource();
-  if (IsSnapshot(source.has_apigroup(), source.apigroup(), source.kind())) {
-    return StrCat(own_namespace, "/", source.name());
-  }
-  const auto& reference = claim.spec().datasourceref();
-  if (IsSnapshot(reference.has_apigroup(), reference.apigroup(), reference.kind())) {
-    return StrCat(reference.namespace_().empty() ? own_namespace : reference.namespace_(), "/",
-                  reference.name());
-  }
-  return std::nullopt;
+  return Referenced(claim, [](const auto& source) {
+    return source.kind() == kSnapshotKind &&
+           (!source.has_apigroup() || source.apigroup() == kSnapshotGroup);
+  });
+}
+
+std::optional<std::string> ReferencedClaim(const core::PersistentVolumeClaim& claim) {
+  return Referenced(claim, [](const auto& source) { return source.kind() == kClaimKind; });
 }
 
 }  // namespace csinative::provisioner

@@ -41,7 +41,8 @@ enum class SourceType {
 // Fails for a source without a name, and for a snapshot of a foreign API group.
 Result<SourceType> ClassifyDataSource(const std::optional<DataSource>& source);
 
-// "namespace/name" of the snapshot that the claim refers to, if it does.
+// "namespace/name" of the snapshot, or of the claim, that this claim refers to, if it does.
 std::optional<std::string> ReferencedSnapshot(const core::PersistentVolumeClaim& claim);
+std::optional<std::string> ReferencedClaim(const core::PersistentVolumeClaim& claim);
 
 }  // namespace csinative::provisioner

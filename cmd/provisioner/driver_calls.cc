@@ -18,7 +18,7 @@ async::Task<Result<::csi::v1::Volume>> Create(rpc::Channel* channel,
   ::csi::v1::CreateVolumeResponse response;
   CSI_CO_RETURN_IF_ERROR(
       co_await channel->Call("/csi.v1.Controller/CreateVolume", request, &response));
-  // An answer without a volume is one with an empty volume (upstream crashes, provisioner 23.1).
+  // An answer without a volume is one whose volume has no id (upstream crashes, provisioner 23.1).
   co_return std::move(*response.mutable_volume());
 }
 
@@ -35,12 +35,15 @@ async::Task<Status> CleanUp(rpc::Channel* channel, ::csi::v1::DeleteVolumeReques
 }  // namespace
 
 async::Task<Result<::csi::v1::Volume>> DriverCalls::CreateVolume(
-    ::csi::v1::CreateVolumeRequest request) {
-  co_return co_await async::WithTimeout(timeout_, Create(&channel_, std::move(request)));
+    ::csi::v1::CreateVolumeRequest request, Migrated migrated) {
+  co_return co_await async::WithTimeout(timeout_,
+                                        Create(&ChannelFor(migrated), std::move(request)));
 }
 
-async::Task<Status> DriverCalls::DeleteVolume(::csi::v1::DeleteVolumeRequest request) {
-  co_return co_await async::WithTimeout(timeout_, Delete(&channel_, std::move(request)));
+async::Task<Status> DriverCalls::DeleteVolume(::csi::v1::DeleteVolumeRequest request,
+                                              Migrated migrated) {
+  co_return co_await async::WithTimeout(timeout_,
+                                        Delete(&ChannelFor(migrated), std::move(request)));
 }
 
 async::Task<Status> DriverCalls::CleanUpVolume(::csi::v1::DeleteVolumeRequest request) {

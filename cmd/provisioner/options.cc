@@ -46,6 +46,10 @@ void Options::Register(cli::FlagSet& flags, const cli::FeatureGates& gates_known
                  "Mark the volume read-only when the claim's only access mode is ReadOnlyMany.");
   flags.BoolFlag("prevent-volume-mode-conversion", &prevent_volume_mode_conversion,
                  "Refuse to restore a snapshot into a volume of another mode without permission.");
+  flags.BoolFlag("hold-claims", &hold_claims,
+                 "Keep claims with a finalizer while the driver may be making their volumes, so "
+                 "that none is lost when a claim is deleted while this program does not run. Costs "
+                 "four requests for each claim.");
   flags.BoolFlag("strict-topology", &strict_topology,
                  "With late binding, offer the driver only the topology of the selected node.");
   flags.BoolFlag("immediate-topology", &immediate_topology,
@@ -86,6 +90,7 @@ ProvisionConfig Options::ToConfig(const cli::FeatureGates& gates) const {
   config.extra_create_metadata = extra_create_metadata;
   config.publish_read_only = controller_publish_readonly;
   config.prevent_mode_conversion = prevent_volume_mode_conversion;
+  config.hold_claims = hold_claims;
   config.topology = {strict_topology, immediate_topology};
   config.topology_gate = gates.Enabled(cli::gate::kTopology);
   config.attributes_class_gate = gates.Enabled(cli::gate::kVolumeAttributesClass);

@@ -35,6 +35,7 @@ struct Options {
   bool extra_create_metadata = false;
   bool controller_publish_readonly = false;
   bool prevent_volume_mode_conversion = true;
+  bool hold_claims = false;
   bool strict_topology = false;
   bool immediate_topology = true;
   bool node_deployment = false;

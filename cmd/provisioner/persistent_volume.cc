@@ -20,7 +20,7 @@ void SetPair(apis::Entries<apis::StringEntry>* annotations, std::string_view nam
 void FillMetadata(const VolumeRecipe& recipe, meta::ObjectMeta* metadata) {
   metadata->set_name(recipe.name);
   auto* annotations = metadata->mutable_annotations();
-  apis::SetEntry(annotations, apis::kAnnProvisionedBy, recipe.klass->provisioner());
+  apis::SetEntry(annotations, apis::kAnnProvisionedBy, recipe.provisioned_by);
   // Always written: their absence means a volume of an older provisioner (provisioner 13.5).
   SetPair(annotations, apis::kAnnDeletionSecretName, apis::kAnnDeletionSecretNamespace,
           recipe.secrets.provisioner.value_or(core::SecretReference()));

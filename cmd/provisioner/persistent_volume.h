@@ -38,6 +38,7 @@ struct VolumeRecipe {
   std::string name;
   const core::PersistentVolumeClaim* claim = nullptr;
   const storage::StorageClass* klass = nullptr;
+  std::string provisioned_by;  // of the class as it is stored
   std::string fs_type;
   int64_t capacity_bytes = 0;
   bool read_only = false;  // provisioner 10.3

@@ -74,6 +74,10 @@ async::Task<bool> Program::ConnectToApi() {
 
 async::Task<bool> Program::ConnectToDriver() {
   operations_ = std::make_shared<metrics::CsiOperations>(process_.metrics());
+  return Connect();
+}
+
+async::Task<bool> Program::Connect() {
   auto connected = co_await sidecar::ConnectDriver(
       &process_, options_.common.csi_address, {.log = process_.log(), .operations = operations_});
   if (!connected.ok()) {
@@ -100,10 +104,17 @@ async::Task<bool> Program::AskDriver() {
   process_.log().V(2).Infof("Detected CSI driver {}", *name);
   operations_->SetDriverName(*name);
   if (translation::ReplacesInTreePlugin(*name)) {
-    process_.log().Warningf(
-        "claims and volumes of the in-tree plugin that {} replaces are not handled by this build "
-        "yet",
-        *name);
+    process_.log().V(2).Infof("Supports migration from in-tree plugin: {}",
+                              translation::InTreePluginOf(*name));
+    // Upstream: a connection of its own for calls that are told apart in metrics. What was measured
+    // before is gone.
+    channel_.reset();
+    process_.metrics().RemoveFamily("csi_sidecar_operations_seconds");
+    operations_ = std::make_shared<metrics::CsiOperations>(
+        process_.metrics(), metrics::CsiOperations::Options{.varying_labels = {"migrated"}});
+    operations_->SetDriverName(*name);
+    const bool connected = co_await Connect();
+    if (!connected) co_return false;
   }
   auto features = co_await ReadDriverFeatures(channel_.get(), *name, options_.timeout);
   if (!features.ok()) {
@@ -197,7 +208,10 @@ void Program::BuildController() {
   deps.registry = &process_.metrics();
   deps.log = process_.log();
   deps.host_name = process_.HostName();
-  deps.names = {features_.name, ""};
+  migrated_channel_.emplace(*channel_);
+  leading_migrated_channel_.emplace(*migrated_channel_, [this] { return CheckMayAct().status(); });
+  deps.migrated_channel = &*leading_migrated_channel_;
+  deps.names = {features_.name, std::string(translation::InTreePluginOf(features_.name))};
   deps.features = features_;
   deps.config = options_.ToConfig(gates_);
   deps.identity = ProcessIdentity(process_.loop(), process_.random(), features_.name);

@@ -13,6 +13,7 @@
 #include "lib/async/task.h"
 #include "lib/cli/feature_gates.h"
 #include "lib/csi/guarded_channel.h"
+#include "lib/csi/migrated_channel.h"
 #include "lib/csi/observed_channel.h"
 #include "lib/kube/client.h"
 #include "lib/sidecar/api_clients.h"
@@ -35,6 +36,8 @@ class Program {
   // Each ends the process when it fails, as provisioner 3 says.
   async::Task<bool> ConnectToApi();
   async::Task<bool> ConnectToDriver();
+  // A new connection, measured by operations_, to a driver that is ready.
+  async::Task<bool> Connect();
   async::Task<bool> AskDriver();
   bool PrepareElection();
   bool Serve();
@@ -49,7 +52,10 @@ class Program {
   std::unique_ptr<kube::Client> election_client_;
   std::shared_ptr<metrics::CsiOperations> operations_;
   std::unique_ptr<csi::ObservedChannel> channel_;
+  std::optional<csi::MigratedChannel> migrated_channel_;
+  // Of these two only a leader makes calls.
   std::optional<csi::GuardedChannel> leading_channel_;
+  std::optional<csi::GuardedChannel> leading_migrated_channel_;
   DriverFeatures features_;
   std::unique_ptr<sidecar::Election> election_;
   std::unique_ptr<sidecar::Diagnostics> server_;

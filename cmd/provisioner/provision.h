@@ -4,6 +4,7 @@
 // to, not including, saving that object (provisioner 7). Loop only.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "apis/storage/v1/storage.pb.h"
 #include "cmd/provisioner/caches.h"
 #include "cmd/provisioner/claim_filter.h"
+#include "cmd/provisioner/claim_hold.h"
 #include "cmd/provisioner/config.h"
 #include "cmd/provisioner/data_source.h"
 #include "cmd/provisioner/driver_calls.h"
@@ -41,12 +43,15 @@ struct ProvisionResult {
   ProvisionState state = ProvisionState::kFinished;
   Status status;  // why it was ignored or failed
   std::optional<core::PersistentVolume> volume;
+  // The claim with the finalizer that this attempt has put on, if it has.
+  std::optional<core::PersistentVolumeClaim> held_claim;
 
   static ProvisionResult Failed(ProvisionState state, Status status) {
-    return {Kind::kFailed, state, std::move(status), std::nullopt};
+    return {Kind::kFailed, state, std::move(status), std::nullopt, std::nullopt};
   }
   static ProvisionResult Ignored(Status status) {
-    return {Kind::kIgnored, ProvisionState::kFinished, std::move(status), std::nullopt};
+    return {Kind::kIgnored, ProvisionState::kFinished, std::move(status), std::nullopt,
+            std::nullopt};
   }
 };
 
@@ -64,6 +69,10 @@ class Provisioner {
     DriverFeatures features;
     ProvisionConfig config;
     std::string identity;  // for the volume attributes
+    ClaimHold* hold;
+    // Whether a claim other than the one with this UID is, or may be, filled from the snapshot.
+    std::function<bool(const std::string& snapshot_key, const std::string& claim_uid)>
+        needed_by_others;
   };
   explicit Provisioner(Deps deps)
       : deps_(std::move(deps)),
@@ -86,6 +95,9 @@ class Provisioner {
 
   // Steps 1, 3 to 13: everything that claim and class decide alone.
   std::optional<ProvisionResult> Plan(Attempt* attempt);
+  Status PlanSource(Attempt* attempt) const;
+  Status PlanClass(Attempt* attempt) const;
+  Status PlanRequest(Attempt* attempt) const;
   Status CheckCapabilities(const Attempt& attempt) const;
   // Steps 14 to 22, which read the cluster.
   async::Task<std::optional<ProvisionResult>> Prepare(Attempt* attempt);
@@ -97,6 +109,12 @@ class Provisioner {
   // Steps 23 and 24.
   async::Task<ProvisionResult> Create(Attempt* attempt);
   bool IsReadOnly(const Attempt& attempt) const;
+  // What is wrong with the driver's answer (provisioner 10.1).
+  Status CheckVolume(const Attempt& attempt, const ::csi::v1::Volume& volume) const;
+  core::PersistentVolume Describe(const Attempt& attempt, const ::csi::v1::Volume& volume) const;
+  // The volume cannot be described as one of the in-tree plugin: deletes it.
+  async::Task<ProvisionResult> RejectTranslation(Attempt* attempt, std::string volume_id,
+                                                 Status why);
   // Deletes a volume that does not do; the claim is tried again.
   async::Task<ProvisionResult> RejectVolume(Attempt* attempt, std::string volume_id, Status why);
 

@@ -58,10 +58,13 @@ std::string AddFinalizerPatch(const core::PersistentVolume& volume) {
 
 std::string RemoveFinalizerPatch(const core::PersistentVolume& volume) {
   const std::vector<std::string> others = OtherFinalizers(volume);
-  if (others.empty()) return R"({"metadata":{"finalizers":null}})";
-  return StrCat(R"({"metadata":{"$deleteFromPrimitiveList/finalizers":[)",
-                JsonString(apis::kFinalizerProvisioner), R"(],"$setElementOrder/finalizers":)",
-                JsonList(others), "}}");
+  const std::string ours = JsonString(apis::kFinalizerProvisioner);
+  // Differs: upstream sends null, which also takes what others have added meanwhile.
+  if (others.empty()) {
+    return StrCat(R"({"metadata":{"$deleteFromPrimitiveList/finalizers":[)", ours, "]}}");
+  }
+  return StrCat(R"({"metadata":{"$deleteFromPrimitiveList/finalizers":[)", ours,
+                R"(],"$setElementOrder/finalizers":)", JsonList(others), "}}");
 }
 
 }  // namespace csinative::provisioner

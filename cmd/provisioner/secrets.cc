@@ -5,6 +5,7 @@
 
 #include "apis/core/v1/secret.pb.h"
 #include "lib/base/strings.h"
+#include "lib/base/utf8.h"
 
 namespace csinative::provisioner {
 
@@ -36,8 +37,17 @@ Status ResolvePublishedSecrets(const Parameters& parameters, const SecretContext
   return Status();
 }
 
-void FillSecrets(const SecretData& data, google::protobuf::Map<std::string, std::string>* field) {
-  for (const auto& [key, value] : data) (*field)[key] = std::string(value.Reveal());
+Status FillSecrets(const core::SecretReference& reference, const SecretData& data,
+                   google::protobuf::Map<std::string, std::string>* field) {
+  for (const auto& [key, value] : data) {
+    if (!IsValidUtf8(value.Reveal())) {
+      return InvalidArgumentError(StrCat("the value of key \"", key, "\" in secret ",
+                                         reference.namespace_(), "/", reference.name(),
+                                         " is not UTF-8 text, which CSI demands"));
+    }
+    (*field)[key] = std::string(value.Reveal());
+  }
+  return Status();
 }
 
 }  // namespace csinative::provisioner

@@ -29,7 +29,9 @@ async::Task<Result<SecretData>> ReadSecret(kube::Client* client, core::SecretRef
 Status ResolvePublishedSecrets(const Parameters& parameters, const SecretContext& context,
                                SecretReferences* out);
 
-// Copies the data into the field of a request.
-void FillSecrets(const SecretData& data, google::protobuf::Map<std::string, std::string>* field);
+// Copies the data of this Secret into the field of a request. Fails, and names the key, for a value
+// that is no text: CSI has no way to send it.
+Status FillSecrets(const core::SecretReference& reference, const SecretData& data,
+                   google::protobuf::Map<std::string, std::string>* field);
 
 }  // namespace csinative::provisioner

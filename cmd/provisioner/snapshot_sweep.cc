@@ -25,20 +25,32 @@ async::Task<void> SnapshotSweep::Prepare() {
 async::Task<void> SnapshotSweep::Run() {
   if (deps_.interval <= Duration::zero()) co_return;
   co_await Prepare();
-  if (!*served_) co_return;
-  auto allowed = co_await ListPage("", 1);
-  if (!allowed.ok() && kube::IsForbidden(allowed.status())) {
-    deps_.log.V(3).Info("No right to list snapshots, finalizers of orphans stay");
-    co_return;
-  }
+  bool may_list = false;
   while (true) {
-    Status swept = co_await SweepOnce();
-    if (!swept.ok() && !IsCancelled(swept)) {
-      deps_.log.Warningf("failed to sweep the finalizers of snapshots: {}", swept.message());
+    // Differs: upstream looks once for the kind, so that one installed later needs a restart.
+    if (!served_) served_ = co_await SnapshotsAreServed();
+    if (*served_ && !may_list) {
+      may_list = co_await MayList();
+      if (!may_list) co_return;
+    }
+    if (!*served_) {
+      served_.reset();
+    } else {
+      Status swept = co_await SweepOnce();
+      if (!swept.ok() && !IsCancelled(swept)) {
+        deps_.log.Warningf("failed to sweep the finalizers of snapshots: {}", swept.message());
+      }
     }
     Status slept = co_await async::Sleep(deps_.interval);
     if (!slept.ok()) co_return;
   }
+}
+
+async::Task<bool> SnapshotSweep::MayList() {
+  auto allowed = co_await ListPage("", 1);
+  if (allowed.ok() || !kube::IsForbidden(allowed.status())) co_return true;
+  deps_.log.V(3).Info("No right to list snapshots, finalizers of orphans stay");
+  co_return false;
 }
 
 async::Task<bool> SnapshotSweep::SnapshotsAreServed() {
@@ -64,7 +76,7 @@ async::Task<Status> SnapshotSweep::SweepOnce() {
         kube::ObjectName name{TextAt(item, {"metadata", "namespace"}).value_or(""),
                               TextAt(item, {"metadata", "name"}).value_or("")};
         // The claims as they are now: the list took time.
-        if (deps_.caches->IsBeingRestored(name.Key())) continue;
+        if (deps_.needed(name.Key())) continue;
         co_await ReleaseOrphan(std::move(name));
         CSI_CO_RETURN_IF_ERROR(co_await async::CancellationStatus());
       }
@@ -97,7 +109,7 @@ async::Task<void> SnapshotSweep::ReleaseOrphan(kube::ObjectName name) {
   auto document = co_await deps_.client->GetDocument(&SnapshotResource(), name);
   Status done = document.status();
   if (done.ok() && RemoveFinalizer(apis::kFinalizerSnapshotSource)(document->get()) &&
-      !deps_.caches->IsBeingRestored(name.Key())) {
+      !deps_.needed(name.Key())) {
     auto replaced = co_await deps_.client->ReplaceDocument(&SnapshotResource(), name, *document);
     done = replaced.status();
   }

@@ -7,11 +7,11 @@
 // between two sweeps.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "cmd/provisioner/caches.h"
 #include "cmd/provisioner/document.h"
 #include "lib/async/task.h"
 #include "lib/base/clock.h"
@@ -26,21 +26,22 @@ class SnapshotSweep {
   // Borrowed parts outlive this.
   struct Deps {
     kube::Client* client;
-    Caches* caches;
     log::Logger log;
     Duration interval;  // between the end of a sweep and the next one; 0 and less: never
+    std::function<bool(const std::string& snapshot_key)> needed;  // by a claim
   };
   explicit SnapshotSweep(Deps deps) : deps_(std::move(deps)) {}
 
-  // Asks whether the cluster has snapshots at all, once; upstream does at its start, on every
-  // replica. Run() does where this was not called.
+  // Asks whether the cluster has snapshots at all; upstream does at its start, on every replica.
+  // Run() does where this was not called.
   async::Task<void> Prepare();
-  // Sweeps at once and then again and again, until cancelled. Returns at once when the cluster has
-  // no snapshots, or does not let us list them.
+  // Sweeps at once and then again and again, until cancelled. Returns at once when the cluster does
+  // not let us list snapshots. One that does not know them may learn of them later.
   async::Task<void> Run();
 
  private:
   async::Task<bool> SnapshotsAreServed();
+  async::Task<bool> MayList();
   async::Task<Status> SweepOnce();
   async::Task<Result<rapidjson::Document>> ListPage(std::string continue_token, int limit);
   async::Task<void> ReleaseOrphan(kube::ObjectName name);

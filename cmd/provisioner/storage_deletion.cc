@@ -5,6 +5,7 @@
 #include "apis/core/v1/well_known.h"
 #include "cmd/provisioner/class_parameters.h"
 #include "lib/base/strings.h"
+#include "lib/translation/translate.h"
 
 namespace csinative::provisioner {
 namespace {
@@ -20,7 +21,16 @@ std::string ClassNameOf(const core::PersistentVolume& volume) {
 }  // namespace
 
 async::Task<Status> StorageDeletion::Delete(core::PersistentVolume volume) {
-  const std::string& name = volume.metadata().name();
+  const std::string name = volume.metadata().name();
+  Migrated migrated = Migrated::kNo;
+  if (translation::IsMigratable(volume.spec())) {
+    auto translated = translation::ToCsi(std::move(volume));
+    if (!translated.ok()) {
+      co_return translated.status().WithContext(StrCat("failed to translate volume ", name));
+    }
+    volume = *std::move(translated);
+    migrated = Migrated::kYes;
+  }
   const core::PersistentVolumeSource& source = volume.spec().persistentvolumesource();
   if (!source.has_csi()) {
     co_return InvalidArgumentError(StrCat("volume ", name, " has no CSI source"));
@@ -28,7 +38,7 @@ async::Task<Status> StorageDeletion::Delete(core::PersistentVolume volume) {
   CSI_CO_RETURN_IF_ERROR(CheckVolumeCapabilities(deps_.features));
   ::csi::v1::DeleteVolumeRequest request;
   request.set_volume_id(source.csi().volumehandle());
-  auto reference = SecretFor(volume);
+  auto reference = SecretFor(volume, migrated);
   if (!reference.ok()) {
     co_return reference.status().WithContext(
         StrCat("failed to get secretreference for volume ", name));
@@ -36,7 +46,7 @@ async::Task<Status> StorageDeletion::Delete(core::PersistentVolume volume) {
   if (*reference) {
     auto data = co_await ReadSecret(deps_.client, **reference);
     if (data.ok()) {
-      FillSecrets(*data, request.mutable_secrets());
+      CSI_CO_RETURN_IF_ERROR(FillSecrets(**reference, *data, request.mutable_secrets()));
     } else {
       deps_.log.Error(data.status(), "Deleting the volume without its secret", "PV", name);
     }
@@ -45,10 +55,11 @@ async::Task<Status> StorageDeletion::Delete(core::PersistentVolume volume) {
     co_return FailedPreconditionError(
         StrCat("persistentvolume ", name, " is still attached to node ", *node));
   }
-  co_return co_await deps_.driver->DeleteVolume(std::move(request));
+  co_return co_await deps_.driver->DeleteVolume(std::move(request), migrated);
 }
 
-Result<Reference> StorageDeletion::SecretFor(const core::PersistentVolume& volume) {
+Result<Reference> StorageDeletion::SecretFor(const core::PersistentVolume& volume,
+                                             Migrated migrated) {
   const auto& annotations = volume.metadata().annotations();
   const std::string* secret_name = apis::GetEntry(annotations, apis::kAnnDeletionSecretName);
   const std::string* secret_namespace =
@@ -63,11 +74,14 @@ Result<Reference> StorageDeletion::SecretFor(const core::PersistentVolume& volum
   // A volume of an old provisioner, or made by hand: only its class can know.
   const std::string class_name = ClassNameOf(volume);
   if (class_name.empty()) return Reference();
-  const auto klass = deps_.caches->classes().Get(class_name);
+  auto klass = deps_.caches->classes().Get(class_name);
   if (!klass) {
     deps_.log.Warningf("storage class {} of volume {} is gone: deleting without a secret",
                        class_name, volume.metadata().name());
     return Reference();
+  }
+  if (migrated == Migrated::kYes && klass->provisioner() == deps_.names.in_tree) {
+    CSI_ASSIGN_OR_RETURN(klass, translation::ClassToCsi(deps_.names.in_tree, *std::move(klass)));
   }
   if (!volume.spec().has_claimref()) {
     deps_.log.Warningf("volume {} has no claim reference: deleting without a secret",

@@ -39,7 +39,8 @@ class StorageDeletion {
 
  private:
   // The Secret to delete the volume with; nothing when there is none.
-  Result<std::optional<core::SecretReference>> SecretFor(const core::PersistentVolume& volume);
+  Result<std::optional<core::SecretReference>> SecretFor(const core::PersistentVolume& volume,
+                                                         Migrated migrated);
 
   const Deps deps_;
 };

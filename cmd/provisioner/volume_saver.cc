@@ -52,6 +52,7 @@ async::Task<Status> VolumeSaver::Post(core::PersistentVolume volume) {
     deps_.events.Record(kube::ReferenceTo(*claim), kube::EventType::kNormal,
                         "ProvisioningSucceeded", StrCat("Successfully provisioned volume ", name));
   }
+  if (deps_.on_saved) deps_.on_saved(claim_uid);
   co_return Status();
 }
 
@@ -72,9 +73,13 @@ async::Task<void> VolumeSaver::Run() {
                             [this](std::string name) { return Retry(std::move(name)); });
 }
 
-bool VolumeSaver::Knows(const std::string& claim_uid) const {
+bool VolumeSaver::IsSaved(const std::string& claim_uid) const {
   auto it = saved_.find(claim_uid);
-  if (it != saved_.end() && deps_.loop->Now() - it->second < kSavedExpiry) return true;
+  return it != saved_.end() && deps_.loop->Now() - it->second < kSavedExpiry;
+}
+
+bool VolumeSaver::Knows(const std::string& claim_uid) const {
+  if (IsSaved(claim_uid)) return true;
   for (const auto& [name, volume] : unsaved_) {
     if (volume.spec().claimref().uid() == claim_uid) return true;
   }

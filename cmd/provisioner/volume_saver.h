@@ -5,6 +5,7 @@
 // take its object. Loop only.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,6 +33,7 @@ class VolumeSaver {
     kube::EventRecorder events;
     log::Logger log;
     metrics::WorkQueueMetrics* queue_metrics;
+    std::function<void(const std::string& claim_uid)> on_saved = {};
   };
   explicit VolumeSaver(Deps deps);
 
@@ -44,6 +46,8 @@ class VolumeSaver {
   // Whether this claim's volume was saved or waits to be: a second attempt to provision it would
   // only repeat the calls.
   bool Knows(const std::string& claim_uid) const;
+  // The volume is saved, although the cache may not have it yet.
+  bool IsSaved(const std::string& claim_uid) const;
   // The cache has the volume, or had it: from here on the cache tells.
   void Seen(const core::PersistentVolume& volume);
 

@@ -73,7 +73,9 @@ async::Task<Status> VolumeSync::DeleteSteps(core::PersistentVolume volume) {
     Remember(volume, Step::kStorageDeleted);
   }
   if (!Done(volume, Step::kObjectDeleted)) {
-    Status deleted = co_await deps_.client->Delete<core::PersistentVolume>({"", name});
+    // Differs: upstream would also delete another volume that has got this name meanwhile.
+    Status deleted = co_await deps_.client->Delete<core::PersistentVolume>(
+        {"", name}, {.uid = volume.metadata().uid()});
     // Differs: upstream calls an object that is gone already a failure and tries once more.
     if (!deleted.ok() && !kube::IsNotFound(deleted)) {
       deps_.log.Error(deleted, "Failed to delete the volume's object", "PV", name);

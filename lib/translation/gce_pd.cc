@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GCE persistent disks (attacher 12.2, 12.3).
+// GCE persistent disks (attacher 12.2, 12.3, provisioner 16).
 #include <set>
 #include <utility>
 #include <vector>
@@ -8,14 +8,15 @@
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/well_known.h"
 #include "lib/base/strings.h"
+#include "lib/translation/partition.h"
 #include "lib/translation/plugin.h"
+#include "lib/translation/topology.h"
 
 namespace csinative::translation {
 namespace {
 
 constexpr std::string_view kUnspecified = "UNSPECIFIED";
-// Between the zones of a regional disk, in the label.
-constexpr std::string_view kZoneSeparator = "__";
+constexpr std::string_view kZoneKey = "topology.gke.io/zone";
 
 // Parts of "projects/<project>/zones/<zone>/disks/<disk>", and of a node id of the same form.
 constexpr size_t kProject = 1;
@@ -46,17 +47,8 @@ Result<std::string> RegionOf(const std::string& zone) {
   return StrCat(parts[0], "-", parts[1]);
 }
 
-Result<std::string> RegionOf(const std::set<std::string>& zones) {
-  std::string region;
-  for (const std::string& zone : zones) {
-    CSI_ASSIGN_OR_RETURN(std::string own, RegionOf(zone));
-    if (!region.empty() && own != region) {
-      return InvalidArgumentError(
-          StrCat("the zones of one volume are in the regions ", region, " and ", own));
-    }
-    region = std::move(own);
-  }
-  return region;
+Result<std::string> RegionOfAll(const std::set<std::string>& zones) {
+  return OneRegion(zones, RegionOf);
 }
 
 std::string Handle(std::string_view level, std::string_view place, std::string_view disk) {
@@ -81,7 +73,7 @@ Status ToCsi(core::PersistentVolume* volume, core::CSIPersistentVolumeSource* cs
       volume->spec().persistentvolumesource().gcepersistentdisk();
   const std::set<std::string> zones = ZonesOf(*volume);
   if (zones.size() > 1) {
-    CSI_ASSIGN_OR_RETURN(const std::string region, RegionOf(zones));
+    CSI_ASSIGN_OR_RETURN(const std::string region, RegionOfAll(zones));
     csi->set_volumehandle(Handle("regions", region, disk.pdname()));
   } else {
     const std::string& zone = *zones.begin();
@@ -121,6 +113,28 @@ Result<std::string> RepairHandle(const std::string& handle, const std::string& n
                 parts[kParts - 1]);
 }
 
+Status ClassToCsi(storage::StorageClass* klass) {
+  return TranslateClass({.zone_key = kZoneKey, .zones = ClassRules::Zones::kBecomeTopology}, klass);
+}
+
+Status ToInTree(const core::CSIPersistentVolumeSource& csi, core::PersistentVolume* volume) {
+  const auto parts = Split(csi.volumehandle(), '/');
+  if (parts.size() < kParts) {
+    return InvalidArgumentError(StrCat("volume handle has too few parts: ", csi.volumehandle()));
+  }
+  auto* disk =
+      volume->mutable_spec()->mutable_persistentvolumesource()->mutable_gcepersistentdisk();
+  disk->set_pdname(std::string(parts[kParts - 1]));
+  if (!csi.fstype().empty()) disk->set_fstype(csi.fstype());
+  if (csi.readonly()) disk->set_readonly(true);
+  const std::string_view partition = apis::GetEntryOr(csi.volumeattributes(), "partition");
+  if (!partition.empty()) {
+    CSI_ASSIGN_OR_RETURN(const int32_t number, ParsePartition(partition));
+    if (number != 0) disk->set_partition(number);
+  }
+  return TopologyToInTree(kZoneKey, RegionOfAll, volume);
+}
+
 }  // namespace
 
 constinit const Plugin kGcePersistentDisk = {
@@ -129,6 +143,8 @@ constinit const Plugin kGcePersistentDisk = {
     .has_source = [](const core::PersistentVolumeSource& s) { return s.has_gcepersistentdisk(); },
     .to_csi = ToCsi,
     .clear_source = [](core::PersistentVolumeSource* s) { s->clear_gcepersistentdisk(); },
+    .to_in_tree = ToInTree,
+    .class_to_csi = ClassToCsi,
     .repair_handle = RepairHandle,
     .labels = {apis::kLabelBetaZone, apis::kLabelZone}};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The in-tree plugins and the drivers that replace them, one row each (attacher 12.1). Inside of
+// The in-tree plugins and the drivers that replace them, one row each (attacher 12.1,
+// provisioner 16). Inside of
 // this folder only; any thread.
 #pragma once
 
@@ -11,6 +12,7 @@
 
 #include "apis/core/v1/volume.pb.h"
 #include "apis/namespaces.h"
+#include "apis/storage/v1/storage.pb.h"
 #include "lib/base/result.h"
 
 namespace csinative::translation {
@@ -23,6 +25,11 @@ struct Plugin {
   // the volume; its in-tree source is taken away by the caller.
   Status (*to_csi)(core::PersistentVolume* volume, core::CSIPersistentVolumeSource* csi);
   void (*clear_source)(core::PersistentVolumeSource* source);
+  // The in-tree source for what `csi`, taken out of the volume, says; topology, labels and
+  // annotations as the plugin has them.
+  Status (*to_in_tree)(const core::CSIPersistentVolumeSource& csi, core::PersistentVolume* volume);
+  // Null: the driver understands the plugin's classes.
+  Status (*class_to_csi)(storage::StorageClass* klass) = nullptr;
   // Null: handles are right as they are.
   Result<std::string> (*repair_handle)(const std::string& handle,
                                        const std::string& node_id) = nullptr;

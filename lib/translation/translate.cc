@@ -60,6 +60,28 @@ Result<core::PersistentVolume> ToCsi(core::PersistentVolume volume) {
   return std::move(volume);
 }
 
+Result<core::PersistentVolume> ToInTree(core::PersistentVolume volume) {
+  core::PersistentVolumeSource* source = volume.mutable_spec()->mutable_persistentvolumesource();
+  const core::CSIPersistentVolumeSource csi = source->csi();
+  const Plugin* plugin = FindDriver(csi.driver());
+  if (plugin == nullptr) {
+    return InvalidArgumentError(
+        StrCat("the driver \"", csi.driver(), "\" replaces no in-tree plugin"));
+  }
+  source->clear_csi();
+  CSI_RETURN_IF_ERROR(plugin->to_in_tree(csi, &volume));
+  return std::move(volume);
+}
+
+Result<storage::StorageClass> ClassToCsi(std::string_view in_tree, storage::StorageClass klass) {
+  for (const Plugin* plugin : Plugins()) {
+    if (plugin->in_tree != in_tree) continue;
+    if (plugin->class_to_csi != nullptr) CSI_RETURN_IF_ERROR(plugin->class_to_csi(&klass));
+    return std::move(klass);
+  }
+  return InvalidArgumentError(StrCat("there is no in-tree plugin \"", in_tree, "\""));
+}
+
 Result<std::string> RepairVolumeHandle(std::string_view driver, const std::string& handle,
                                        const std::string& node_id) {
   const Plugin* plugin = FindDriver(driver);

@@ -35,6 +35,8 @@ constexpr uint64_t kFreshSeeds = 1'000'000;  // more than any --for can begin
 constexpr int kShrinkBudget = 200;
 constexpr int kKeepBytes = 32 << 20;
 constexpr uint64_t kWatchLogsOfEach = 16;
+// Seeds whose csi-provisioner holds claims: 2, 6, 10, ...
+constexpr uint64_t kHoldsClaimsOfEach = 4;
 
 struct Arguments {
   uint64_t first = 0, last = 0;
@@ -146,6 +148,7 @@ bool RunSeed(uint64_t seed, const Arguments& arguments, Totals* sum) {
   options.watch_logs = seed % kWatchLogsOfEach == 0;
   options.volume_manager = arguments.nodes == Arguments::Nodes::kVolumeManager ||
                            (arguments.nodes == Arguments::Nodes::kMix && seed % 2 == 0);
+  options.hold_claims = seed % kHoldsClaimsOfEach == 2;
   if (arguments.trace) {
     options.on_line = [](std::string_view line) {
       std::printf("%.*s\n", static_cast<int>(line.size()), line.data());

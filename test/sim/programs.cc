@@ -67,7 +67,7 @@ class ElectedProgram : public Program {
 
 class Provisioner final : public ElectedProgram {
  public:
-  Provisioner(Setup setup, Driver& driver)
+  Provisioner(Setup setup, Driver& driver, HoldClaims hold)
       : ElectedProgram(std::move(setup), StrCat("external-provisioner-", kDriverName)),
         client_(NewClient(50, 100, MayWrite())),
         event_client_(NewClient(5, 10, MayWrite())),
@@ -89,6 +89,7 @@ class Provisioner final : public ElectedProgram {
     deps.features.publish_unpublish_volume = true;
     deps.features.single_node_multi_writer = driver.abilities().single_node_multi_writer;
     deps.config.default_fs_type = "ext4";
+    deps.config.hold_claims = hold == HoldClaims::kYes;
     deps.identity = setup_.incarnation->name;
     controller_.emplace(std::move(deps));
   }
@@ -167,8 +168,8 @@ class ControllerManager final : public Program {
 
 }  // namespace
 
-std::unique_ptr<Program> NewProvisioner(Program::Setup setup, Driver& driver) {
-  return std::make_unique<Provisioner>(std::move(setup), driver);
+std::unique_ptr<Program> NewProvisioner(Program::Setup setup, Driver& driver, HoldClaims hold) {
+  return std::make_unique<Provisioner>(std::move(setup), driver, hold);
 }
 std::unique_ptr<Program> NewAttacher(Program::Setup setup, Driver& driver) {
   return std::make_unique<Attacher>(std::move(setup), driver);

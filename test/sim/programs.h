@@ -12,7 +12,9 @@ namespace csinative::sim {
 inline constexpr char kDriverName[] = "sim.csi.example";
 inline constexpr char kSystemNamespace[] = "kube-system";
 
-std::unique_ptr<Program> NewProvisioner(Program::Setup setup, Driver& driver);
+// What csi-provisioner is told: whether it keeps claims whose volumes are being made.
+enum class HoldClaims { kNo, kYes };
+std::unique_ptr<Program> NewProvisioner(Program::Setup setup, Driver& driver, HoldClaims hold);
 std::unique_ptr<Program> NewAttacher(Program::Setup setup, Driver& driver);
 // Borrowed: the caches, which run elsewhere and start after this was made.
 std::unique_ptr<Program> NewControllerManager(Program::Setup setup,

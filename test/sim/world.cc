@@ -116,8 +116,10 @@ void World::Prepare() {
   }
 
   for (const char* replica : {"a", "b"}) {
-    AddProcess(StrCat("provisioner-", replica),
-               [this](Program::Setup setup) { return NewProvisioner(std::move(setup), driver_); });
+    AddProcess(StrCat("provisioner-", replica), [this](Program::Setup setup) {
+      return NewProvisioner(std::move(setup), driver_,
+                            options_.hold_claims ? HoldClaims::kYes : HoldClaims::kNo);
+    });
     AddProcess(StrCat("attacher-", replica),
                [this](Program::Setup setup) { return NewAttacher(std::move(setup), driver_); });
   }
@@ -505,8 +507,10 @@ void World::CheckNothingLeft() {
   const std::string left = Leftovers();
   if (!left.empty()) checker_.Violation(StrCat("left over after a quiet time:", left));
   // What the dead forgot, nobody can know (the original has the same gap). It is counted, and goes.
+  // A provisioner that holds claims forgets nothing.
   for (const std::string& id : forgotten_) {
     if (backend_.volumes().count(id) == 0) continue;
+    if (options_.hold_claims) checker_.Violation(StrCat("volume ", id, " was forgotten"));
     ++known_leaks_;
     backend_.Remove(id);
   }

@@ -30,6 +30,8 @@ struct WorldOptions {
   int partitions_an_hour = 2;  // a process loses its API server; history is compacted
   int upgrades_an_hour = 1;    // of the driver, beside one replica of the sidecars
   int node_losses_an_hour = 1;
+  // csi-provisioner holds claims (--hold-claims): then nothing may be forgotten.
+  bool hold_claims = false;
   bool watch_logs = false;  // at the highest verbosity, for secrets; slow
   int nodes = 3;
   int concurrent_sets = 2;

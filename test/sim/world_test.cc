@@ -110,6 +110,21 @@ TEST_P(VolumeManagerSeedTest, HoldsAllInvariants) {
 
 INSTANTIATE_TEST_SUITE_P(Fixed, VolumeManagerSeedTest, ::testing::Values(2));
 
+// With --hold-claims no death may lose a volume.
+class HoldSeedTest : public ::testing::TestWithParam<uint64_t> {};
+
+TEST_P(HoldSeedTest, ForgetsNothing) {
+  WorldOptions options;
+  options.seed = GetParam();
+  options.hold_claims = true;
+  options.crashes_an_hour = 40;
+  World world(options);
+  EXPECT_TRUE(world.RunHour()) << world.violations().front();
+  EXPECT_GT(world.totals().crashes, 10u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixed, HoldSeedTest, ::testing::Range<uint64_t>(1, 6));
+
 TEST(WorldTest, SeedDecidesEverythingOnNodesToo) {
   WorldOptions options;
   options.seed = 7;

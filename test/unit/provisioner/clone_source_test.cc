@@ -7,6 +7,7 @@
 
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/well_known.h"
+#include "test/support/oracle_rows.h"
 
 namespace csinative::provisioner {
 namespace {
@@ -43,7 +44,8 @@ Objects Good() {
 }
 
 struct CloneCase {
-  std::string name;  // with the row of provisioner 22.8
+  std::string rows;  // of the oracle
+  std::string name;
   std::function<void(Objects*)> change;
   bool usable = false;
 };
@@ -53,6 +55,7 @@ void PrintTo(const CloneCase& c, std::ostream* out) { *out << c.name; }
 class CloneSourceTest : public ::testing::TestWithParam<CloneCase> {};
 
 TEST_P(CloneSourceTest, FollowsTheOracle) {
+  const oracle::Rows rows(GetParam().rows);
   Objects o = Good();
   GetParam().change(&o);
   Status status = CheckSourceClaim(o.claim, o.source);
@@ -68,73 +71,75 @@ void SetRequest(core::PersistentVolumeClaim* claim, const std::string& size) {
 INSTANTIATE_TEST_SUITE_P(
     Rows, CloneSourceTest,
     ::testing::Values(
-        CloneCase{"22.8/1 matching", [](Objects*) {}, true},
-        CloneCase{"22.8/3 another class",
+        CloneCase{"provisioner/22.8/1", "matching", [](Objects*) {}, true},
+        CloneCase{"provisioner/22.8/3", "another class",
                   [](Objects* o) { o->claim.mutable_spec()->set_storageclassname("fake-sc-2"); },
                   true},
-        CloneCase{"22.8/4 larger", [](Objects* o) { SetRequest(&o->claim, "1001"); }, true},
-        CloneCase{"22.8/5 smaller", [](Objects* o) { SetRequest(&o->claim, "999"); }},
-        CloneCase{"22.8/7 source without class",
+        CloneCase{"provisioner/22.8/4", "larger", [](Objects* o) { SetRequest(&o->claim, "1001"); },
+                  true},
+        CloneCase{"provisioner/22.8/5", "smaller",
+                  [](Objects* o) { SetRequest(&o->claim, "999"); }},
+        CloneCase{"provisioner/22.8/7", "source without class",
                   [](Objects* o) { o->source.mutable_spec()->clear_storageclassname(); }},
-        CloneCase{"22.8/8 claim without class",
+        CloneCase{"provisioner/22.8/8", "claim without class",
                   [](Objects* o) { o->claim.mutable_spec()->clear_storageclassname(); }},
-        CloneCase{"22.8/10 source Pending",
+        CloneCase{"provisioner/22.8/10", "source Pending",
                   [](Objects* o) { o->source.mutable_status()->set_phase("Pending"); }},
-        CloneCase{"22.8/10 source Lost",
+        CloneCase{"provisioner/22.8/10", "source Lost",
                   [](Objects* o) { o->source.mutable_status()->set_phase("Lost"); }},
-        CloneCase{"source is being deleted",
+        CloneCase{"", "source is being deleted",
                   [](Objects* o) {
                     o->source.mutable_metadata()->mutable_deletiontimestamp()->set_seconds(1);
                   }},
-        CloneCase{"source without volume",
+        CloneCase{"", "source without volume",
                   [](Objects* o) { o->source.mutable_spec()->clear_volumename(); }},
-        CloneCase{"22.8/11 volume Released",
+        CloneCase{"provisioner/22.8/11", "volume Released",
                   [](Objects* o) { o->volume.mutable_status()->set_phase("Released"); }},
-        CloneCase{"22.8/11 volume Failed",
+        CloneCase{"provisioner/22.8/11", "volume Failed",
                   [](Objects* o) { o->volume.mutable_status()->set_phase("Failed"); }},
-        CloneCase{"22.8/11 volume Pending",
+        CloneCase{"provisioner/22.8/11", "volume Pending",
                   [](Objects* o) { o->volume.mutable_status()->set_phase("Pending"); }},
-        CloneCase{"22.8/11 volume Available",
+        CloneCase{"provisioner/22.8/11", "volume Available",
                   [](Objects* o) { o->volume.mutable_status()->set_phase("Available"); }},
-        CloneCase{"22.8/12 volume without claim",
+        CloneCase{"provisioner/22.8/12", "volume without claim",
                   [](Objects* o) { o->volume.mutable_spec()->clear_claimref(); }},
-        CloneCase{"22.8/13 other UID",
+        CloneCase{"provisioner/22.8/13", "other UID",
                   [](Objects* o) { o->volume.mutable_spec()->mutable_claimref()->set_uid("x"); }},
         CloneCase{
-            "22.8/13 other namespace",
+            "provisioner/22.8/13", "other namespace",
             [](Objects* o) { o->volume.mutable_spec()->mutable_claimref()->set_namespace_("x"); }},
-        CloneCase{"22.8/13 other name",
+        CloneCase{"provisioner/22.8/13", "other name",
                   [](Objects* o) { o->volume.mutable_spec()->mutable_claimref()->set_name("x"); }},
         CloneCase{
-            "22.8/14 other driver",
+            "provisioner/22.8/14", "other driver",
             [](Objects* o) {
               o->volume.mutable_spec()->mutable_persistentvolumesource()->mutable_csi()->set_driver(
                   "wrong.com");
             }},
-        CloneCase{"in-tree volume",
+        CloneCase{"", "in-tree volume",
                   [](Objects* o) { o->volume.mutable_spec()->clear_persistentvolumesource(); }},
-        CloneCase{"22.8/15 Block from Block",
+        CloneCase{"provisioner/22.8/15", "Block from Block",
                   [](Objects* o) {
                     o->claim.mutable_spec()->set_volumemode("Block");
                     o->volume.mutable_spec()->set_volumemode("Block");
                   },
                   true},
-        CloneCase{"22.8/16 Block from Filesystem",
+        CloneCase{"provisioner/22.8/16", "Block from Filesystem",
                   [](Objects* o) {
                     o->claim.mutable_spec()->set_volumemode("Block");
                     o->volume.mutable_spec()->set_volumemode("Filesystem");
                   }},
-        CloneCase{"22.8/16 Block from no mode",
+        CloneCase{"provisioner/22.8/16", "Block from no mode",
                   [](Objects* o) { o->claim.mutable_spec()->set_volumemode("Block"); }},
-        CloneCase{"22.8/17 Filesystem from Filesystem",
+        CloneCase{"provisioner/22.8/17", "Filesystem from Filesystem",
                   [](Objects* o) {
                     o->claim.mutable_spec()->set_volumemode("Filesystem");
                     o->volume.mutable_spec()->set_volumemode("Filesystem");
                   },
                   true},
-        CloneCase{"22.8/17 Filesystem from no mode",
+        CloneCase{"provisioner/22.8/17", "Filesystem from no mode",
                   [](Objects* o) { o->claim.mutable_spec()->set_volumemode("Filesystem"); }, true},
-        CloneCase{"22.8/18 Filesystem from Block", [](Objects* o) {
+        CloneCase{"provisioner/22.8/18", "Filesystem from Block", [](Objects* o) {
                     o->claim.mutable_spec()->set_volumemode("Filesystem");
                     o->volume.mutable_spec()->set_volumemode("Block");
                   }}));

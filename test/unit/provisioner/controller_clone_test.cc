@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "apis/core/v1/maps.h"
+#include "cmd/provisioner/clone_source.h"
 #include "lib/base/strings.h"
+#include "test/support/oracle.h"
 #include "test/unit/provisioner/world.h"
 
 namespace csinative::provisioner {
@@ -99,7 +101,8 @@ TEST_F(CloneTest, AnswerWithoutContentSourceIsCleanedUp) {
   EXPECT_TRUE(world_.controller().claim_sync().InProgress(uid));
 }
 
-TEST_F(CloneTest, SourceStaysWhileACloneIsPendingAndGoesWhenItIsBound) {  // 22.12/1 and 2
+TEST_F(CloneTest, SourceStaysWhileACloneIsPendingAndGoesWhenItIsBound) {
+  const oracle::Row row("provisioner/22.12/2");
   world_.driver().Fail(kCreateVolume, RpcStatus(13, "later"));
   const ClaimSpec spec = Clone();
   const std::string uid = world_.AddClaim(spec);
@@ -126,12 +129,107 @@ TEST_F(CloneTest, SourceGoesWhenThePendingCloneIsDeleted) {  // field report 30
   EXPECT_THAT(SourceFinalizers(), ElementsAre("gone"));
 }
 
-TEST_F(CloneTest, SourceWithoutClonesIsFreedAtOnce) {  // provisioner/22.12/5
+TEST_F(CloneTest, SourceWithoutClonesIsFreedAtOnce) {
+  const oracle::Row row("provisioner/22.12/1");
   world_.AddClaim(Clone());
   world_.Settle();
   world_.Merge<core::PersistentVolumeClaim>({"ns", "clone"}, R"({"status":{"phase":"Bound"}})",
                                             "status");
   DeleteSource();
+  world_.Advance(milliseconds(100));
+  EXPECT_THAT(SourceFinalizers(), ElementsAre("gone"));
+}
+
+// One look at the source, which is being deleted. Other claims are named after their phase, the one
+// of another namespace has a source of the same name.
+struct ReleaseCase {
+  std::string row;
+  std::vector<ClaimSpec> clones;
+  bool has_finalizer = true;
+  bool released = true;
+  std::string names = "";  // who the error names
+};
+
+TEST(CloneProtectionOracle, SourceGoesWithTheLastPendingClone) {
+  const auto clone = [](const std::string& name, const std::string& ns = "ns") {
+    return ClaimSpec{
+        .name = name,
+        .ns = ns,
+        .extra_spec = R"(,"dataSource":{"kind":"PersistentVolumeClaim","name":"src"})"};
+  };
+  const ReleaseCase kCases[] = {
+      {.row = "provisioner/22.12/1", .clones = {clone("bound")}},
+      {.row = "provisioner/22.12/2",
+       .clones = {clone("pending")},
+       .released = false,
+       .names = "pending"},
+      {.row = "provisioner/22.12/3",
+       .clones = {clone("bound"), clone("pending")},
+       .released = false,
+       .names = "pending"},
+      {.row = "provisioner/22.12/4", .clones = {clone("pending", "other")}},
+      {.row = "provisioner/22.12/5", .clones = {}},
+      {.row = "provisioner/22.12/6", .clones = {}, .has_finalizer = false, .released = false},
+  };
+  for (const ReleaseCase& c : kCases) {
+    const oracle::Row row(c.row);
+    World world;
+    world.features.clone_volume = true;
+    world.config.worker_threads = 0;
+    world.config.clone_threads = 0;
+    world.Add(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"other"}})");
+    world.AddClass();
+    world.AddClaim({.name = "src"});
+    world.Merge<core::PersistentVolumeClaim>(
+        {"ns", "src"}, StrCat(R"({"metadata":{"finalizers":["example.com/f")",
+                              c.has_finalizer ? StrCat(",\"", kCloning, "\"") : "", "]}}"));
+    world.Remove<core::PersistentVolumeClaim>({"ns", "src"});
+    for (const ClaimSpec& spec : c.clones) {
+      world.AddClaim(spec);
+      if (spec.name != "bound") continue;
+      world.Merge<core::PersistentVolumeClaim>({spec.ns, spec.name},
+                                               R"({"status":{"phase":"Bound"}})", "status");
+    }
+    world.Start();
+    CloneProtection protection(world.client(), world.controller().caches(), log::Logger());
+    const Status status = world.Wait(protection.Sync("ns/src"));
+    EXPECT_EQ(status.ok(), c.names.empty()) << status.message();
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.names));
+    EXPECT_EQ(world.Writes().size(), c.released ? 1u : 0u);
+    const auto source = world.Find<core::PersistentVolumeClaim>({"ns", "src"});
+    ASSERT_TRUE(source.has_value());
+    EXPECT_EQ(HasCloneFinalizer(*source), c.has_finalizer && !c.released);
+  }
+}
+
+TEST(CloneProtectionOracle, OnlySourcesOnTheirWayOutAreLookedAt) {
+  const oracle::Row row("provisioner/22.12/7");
+  core::PersistentVolumeClaim claim;
+  claim.mutable_metadata()->add_finalizers(kCloning);
+  EXPECT_FALSE(CloneProtection::Wants(claim));
+  claim.mutable_metadata()->mutable_deletiontimestamp()->set_seconds(1);
+  EXPECT_TRUE(CloneProtection::Wants(claim));
+}
+
+// Upstream does not see these clones (provisioner 23.5).
+TEST_F(CloneTest, CloneOfAnotherNamespaceHoldsItsSource) {
+  world_.Stop();
+  world_.config.cross_namespace_gate = true;
+  world_.Add(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"far"}})");
+  world_.AddGrant("ns", R"({"group":"","kind":"PersistentVolumeClaim","namespace":"far"})",
+                  R"({"group":"","kind":"PersistentVolumeClaim"})");
+  world_.driver().Fail(kCreateVolume, RpcStatus(13, "later"));
+  world_.AddClaim({.name = "clone",
+                   .ns = "far",
+                   .request = "1000",
+                   .extra_spec = R"(,"dataSourceRef":{"kind":"PersistentVolumeClaim","name":"src",
+                                     "namespace":"ns"})"});
+  world_.Start();
+  ASSERT_THAT(SourceFinalizers(), Contains(kCloning)) << Join(world_.Events(), "\n");
+  DeleteSource();
+  world_.Advance(minutes(2));
+  EXPECT_THAT(SourceFinalizers(), ElementsAre(kCloning));
+  world_.RemoveClaim("clone", "far");
   world_.Advance(milliseconds(100));
   EXPECT_THAT(SourceFinalizers(), ElementsAre("gone"));
 }

@@ -9,6 +9,7 @@
 #include "apis/core/v1/well_known.h"
 #include "lib/base/json_string.h"
 #include "lib/base/strings.h"
+#include "test/support/oracle.h"
 #include "test/unit/provisioner/world.h"
 
 namespace csinative::provisioner {
@@ -79,7 +80,8 @@ class DeleteTest : public ::testing::Test {
   World world_;
 };
 
-TEST_F(DeleteTest, ReleasedVolumeIsDeletedOnceAndItsObjectReleased) {  // provisioner/22.14/33
+TEST_F(DeleteTest, ReleasedVolumeIsDeletedOnceAndItsObjectReleased) {
+  const oracle::Row row("provisioner/22.14/33");
   AddVolume();
   world_.Start();
   Unprotect();
@@ -95,6 +97,7 @@ TEST_F(DeleteTest, ReleasedVolumeIsDeletedOnceAndItsObjectReleased) {  // provis
 }
 
 TEST_F(DeleteTest, VolumeThatIsTerminatingAlreadyIsDeletedToo) {
+  const oracle::Row row("provisioner/22.14/33");
   AddVolume();
   world_.Remove<core::PersistentVolume>({"", "pv"});
   world_.Start();
@@ -103,7 +106,8 @@ TEST_F(DeleteTest, VolumeThatIsTerminatingAlreadyIsDeletedToo) {
   EXPECT_THAT(Finalizers(), ElementsAre("gone"));
 }
 
-TEST_F(DeleteTest, TerminatingVolumeWithoutOurFinalizerIsLeftAlone) {  // provisioner/22.14/32
+TEST_F(DeleteTest, TerminatingVolumeWithoutOurFinalizerIsLeftAlone) {
+  const oracle::Row row("provisioner/22.14/32");
   AddVolume({.finalizers = {"kubernetes.io/pv-protection"}});
   world_.Remove<core::PersistentVolume>({"", "pv"});
   world_.Start();
@@ -112,7 +116,8 @@ TEST_F(DeleteTest, TerminatingVolumeWithoutOurFinalizerIsLeftAlone) {  // provis
   EXPECT_EQ(world_.Counter(kDeleted, {""}), 0);
 }
 
-TEST_F(DeleteTest, OnlyReleasedVolumesOfOursWithPolicyDeleteGo) {  // provisioner/22.14/8, 9
+TEST_F(DeleteTest, OnlyReleasedVolumesOfOursWithPolicyDeleteGo) {
+  const oracle::Row row("provisioner/22.14/8");
   AddVolume({.name = "bound", .phase = "Bound"});
   AddVolume({.name = "failed", .phase = "Failed"});
   AddVolume({.name = "available", .phase = "Available"});
@@ -122,9 +127,83 @@ TEST_F(DeleteTest, OnlyReleasedVolumesOfOursWithPolicyDeleteGo) {  // provisione
   world_.Advance(minutes(16));
   EXPECT_THAT(world_.Calls(), IsEmpty());
   EXPECT_THAT(world_.Writes(), IsEmpty());
+  EXPECT_EQ(world_.Counter(kDeleted, {""}) + world_.Counter(kDeleteFailed, {""}), 0);
 }
 
-TEST_F(DeleteTest, RetainedVolumeLosesTheFinalizerAndStays) {  // provisioner/22.14/31
+TEST_F(DeleteTest, OfTwoReleasedVolumesOnlyTheOwnOneGoes) {
+  const oracle::Row row("provisioner/22.14/5");
+  AddVolume({.name = "own"});
+  AddVolume({.name = "foreign", .annotations = R"("pv.kubernetes.io/provisioned-by":"other")"});
+  world_.Start();
+  Unprotect("own");
+  EXPECT_EQ(Deletes().size(), 1u);
+  EXPECT_THAT(Finalizers("own"), ElementsAre("gone"));
+  EXPECT_THAT(Finalizers("foreign"), Contains(kOurs));
+  EXPECT_EQ(world_.Counter(kDeleted, {""}), 1);
+}
+
+// Finalizers before and after one look at the volume.
+struct FinalizerCase {
+  std::string row;
+  std::string policy;  // Retain: ours is taken off; Delete: it is put on
+  std::vector<std::string> before;
+  std::vector<std::string> after;
+  size_t writes;
+};
+
+class FinalizerTest : public DeleteTest, public ::testing::WithParamInterface<FinalizerCase> {};
+
+TEST_P(FinalizerTest, OursIsPutOnAndTakenOff) {
+  const FinalizerCase& c = GetParam();
+  const oracle::Row row(c.row);
+  AddVolume({.policy = c.policy, .phase = "Bound"});
+  std::vector<std::string> quoted;
+  for (const std::string& finalizer : c.before) quoted.push_back(JsonString(finalizer));
+  world_.Merge<core::PersistentVolume>(
+      {"", "pv"}, StrCat(R"({"metadata":{"finalizers":[)", Join(quoted, ","), "]}}"));
+  world_.Start();
+  EXPECT_EQ(world_.Writes().size(), c.writes);
+  EXPECT_EQ(Finalizers(), c.after);
+  EXPECT_THAT(world_.Calls(), IsEmpty());
+}
+
+constexpr char kDummy[] = "example.com/dummy";
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, FinalizerTest,
+    ::testing::Values(FinalizerCase{"provisioner/22.16/14", "Retain", {kOurs}, {}, 1},
+                      FinalizerCase{"provisioner/22.16/15", "Retain", {kDummy}, {kDummy}, 0},
+                      FinalizerCase{"provisioner/22.16/16", "Retain", {kDummy, kOurs}, {kDummy}, 1},
+                      FinalizerCase{"provisioner/22.16/17", "Retain", {}, {}, 0},
+                      FinalizerCase{"provisioner/22.16/18", "Delete", {kOurs}, {kOurs}, 0},
+                      FinalizerCase{"provisioner/22.16/19", "Delete", {}, {kOurs}, 1},
+                      FinalizerCase{"provisioner/22.16/20", "Delete", {kDummy}, {kDummy, kOurs}, 1},
+                      FinalizerCase{
+                          "provisioner/22.14/31", "Retain", {kDummy, kOurs}, {kDummy}, 1}));
+
+// Upstream's patch says null, and takes along what others have put on since its cache was filled.
+TEST_F(DeleteTest, FinalizersThatOthersPutOnMeanwhileStay) {
+  AddVolume({.policy = "Retain", .phase = "Bound"});
+  world_.Merge<core::PersistentVolume>({"", "pv"},
+                                       StrCat(R"({"metadata":{"finalizers":[")", kOurs, "\"]}}"));
+  bool first = true;
+  world_.api().set_fault_hook([&](const apiserver::RequestInfo& info) {
+    apiserver::Fault fault;
+    if (info.user == "provisioner" && info.verb == "patch" && first) {
+      first = false;
+      fault.delay = seconds(2);
+    }
+    return fault;
+  });
+  world_.Start();
+  world_.Merge<core::PersistentVolume>(
+      {"", "pv"}, StrCat(R"({"metadata":{"finalizers":[")", kOurs, "\",\"", kDummy, "\"]}}"));
+  world_.Advance(seconds(5));
+  EXPECT_THAT(Finalizers(), ElementsAre(kDummy));
+}
+
+TEST_F(DeleteTest, RetainedVolumeLosesTheFinalizerAndStays) {
+  const oracle::Row row("provisioner/22.14/9");
   AddVolume({.policy = "Retain"});
   world_.Start();
   EXPECT_THAT(world_.Calls(), IsEmpty());
@@ -132,7 +211,8 @@ TEST_F(DeleteTest, RetainedVolumeLosesTheFinalizerAndStays) {  // provisioner/22
   EXPECT_THAT(Finalizers(), ElementsAre("kubernetes.io/pv-protection"));
 }
 
-TEST_F(DeleteTest, BoundStaticVolumeGetsTheFinalizer) {  // provisioner/22.14/37
+TEST_F(DeleteTest, BoundStaticVolumeGetsTheFinalizer) {
+  const oracle::Row row("provisioner/22.14/37");
   AddVolume({.phase = "Bound", .finalizers = {"kubernetes.io/pv-protection"}, .annotations = ""});
   world_.Start();
   EXPECT_THAT(world_.Calls(), IsEmpty());
@@ -146,7 +226,9 @@ TEST_F(DeleteTest, StaticVolumeOfOursIsDeletedAtTheDriver) {
   EXPECT_EQ(Deletes().size(), 1u);
 }
 
-TEST_F(DeleteTest, FailureIsToldAndRetried) {  // provisioner/22.14/34
+TEST_F(DeleteTest, FailureIsToldAndRetried) {
+  const oracle::Row row("provisioner/22.14/11");
+  const oracle::Row row2("provisioner/22.14/34");
   world_.driver().FailOnce(kDeleteVolume, RpcStatus(13, "busy"));
   world_.driver().FailOnce(kDeleteVolume, RpcStatus(5, "not found"));
   AddVolume({.klass = "sc"});
@@ -163,6 +245,8 @@ TEST_F(DeleteTest, FailureIsToldAndRetried) {  // provisioner/22.14/34
 
 // Provisioner/22.14/35: the object cannot be deleted; the driver is not asked again.
 TEST_F(DeleteTest, ObjectThatCannotBeDeletedIsRetriedWithoutTheDriver) {
+  const oracle::Row row("provisioner/22.14/12");
+  const oracle::Row row2("provisioner/22.14/35");
   int refused = 0;
   world_.api().set_fault_hook([&](const apiserver::RequestInfo& info) {
     apiserver::Fault fault;

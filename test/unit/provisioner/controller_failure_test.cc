@@ -8,6 +8,7 @@
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/well_known.h"
 #include "lib/base/strings.h"
+#include "test/support/oracle_rows.h"
 #include "test/unit/provisioner/world.h"
 
 namespace csinative::provisioner {
@@ -49,7 +50,8 @@ class FailureTest : public ::testing::Test {
 };
 
 struct RefusedCase {
-  std::string name;  // situation, with the row of provisioner 22
+  std::string rows = "";  // of the oracle
+  std::string name;       // situation
   ClassSpec klass = {};
   ClaimSpec claim = {};
   void (*prepare)(World& world) = [](World&) {};
@@ -62,6 +64,7 @@ class RefusedTest : public FailureTest, public ::testing::WithParamInterface<Ref
 
 TEST_P(RefusedTest, NeverReachesTheDriver) {
   const RefusedCase& c = GetParam();
+  const oracle::Rows rows(c.rows);
   c.prepare(world_);
   TryOnce(c.klass, c.claim);
   EXPECT_THAT(world_.Calls(), IsEmpty());
@@ -89,40 +92,62 @@ INSTANTIATE_TEST_SUITE_P(
                     .prepare = [](World& world) { world.features.create_delete_volume = false; },
                     .fragment = "CREATE_DELETE_VOLUME"},
         RefusedCase{
-            .name = "22.3/5 two file system types",
+            .rows = "provisioner/22.3/5",
+            .name = "two file system types",
             .klass = {.parameters = R"({"fstype":"ext3","csi.storage.k8s.io/fstype":"ext4"})"},
             .fragment = "fstype specified in parameters with both \"fstype\" and "
                         "\"csi.storage.k8s.io/fstype\" keys"},
-        RefusedCase{.name = "22.4/16 provisioner secret name without namespace",
+        RefusedCase{.rows = "provisioner/22.4/16",
+                    .name = "provisioner secret name without namespace",
                     .klass = {.parameters = R"({"csiProvisionerSecretName":""})"},
                     .fragment = "failed to get name and namespace template from params: either "
                                 "name and namespace for "
                                 "Provisioner secrets specified, Both must be specified"},
-        RefusedCase{.name = "22.4/17 half a pair is not rescued by the default pair",
+        RefusedCase{.rows = "provisioner/22.4/17",
+                    .name = "half a pair is not rescued by the default pair",
                     .klass = {.parameters = R"({"csiProvisionerSecretName":"",
                               "csi.storage.k8s.io/secret-name":"a",
                               "csi.storage.k8s.io/secret-namespace":"ns"})"},
                     .fragment = "failed to get name and namespace template from params: either "
                                 "name and namespace for "
                                 "Provisioner secrets specified, Both must be specified"},
-        RefusedCase{.name = "22.4/20 provisioner secret is missing",
+        RefusedCase{.rows = "provisioner/22.4/20 provisioner/22.14/18",
+                    .name = "provisioner secret is missing",
                     .klass = {.parameters = R"({"csiProvisionerSecretName":"secretx",
                               "csiProvisionerSecretNamespace":"ns"})"},
                     .fragment = "secrets \"secretx\" not found"},
+        RefusedCase{.name = "unknown token in the name of a secret",
+                    .klass = {.parameters =
+                                  R"({"csi.storage.k8s.io/provisioner-secret-name":"a-${pvc.uid}",
+                              "csi.storage.k8s.io/provisioner-secret-namespace":"ns"})"},
+                    .fragment = "pvc.uid"},
+        RefusedCase{.name = "annotation that the claim lacks",
+                    .klass = {.parameters = R"({"csi.storage.k8s.io/node-stage-secret-name":
+                              "${pvc.annotations['k']}",
+                              "csi.storage.k8s.io/node-stage-secret-namespace":"ns"})"},
+                    .fragment = "pvc.annotations['k']"},
+        RefusedCase{
+            .name = "secret without a name",
+            .klass = {.parameters = R"({"csi.storage.k8s.io/node-publish-secret-namespace":"ns"})"},
+            .fragment = "secret"},
         RefusedCase{.name = "unknown prefixed parameter",
                     .klass = {.parameters = R"({"csi.storage.k8s.io/bim":"x"})"},
                     .fragment = "csi.storage.k8s.io/bim"},
-        RefusedCase{.name = "22.4/18 selector",
+        RefusedCase{.rows = "provisioner/22.4/18",
+                    .name = "selector",
                     .claim = {.extra_spec = R"(,"selector":{})"},
                     .fragment = "Selector is not supported"},
-        RefusedCase{.name = "22.4/30 attributes class, driver without MODIFY_VOLUME",
+        RefusedCase{.rows = "provisioner/22.4/30",
+                    .name = "attributes class, driver without MODIFY_VOLUME",
                     .claim = {.extra_spec = R"(,"volumeAttributesClassName":"vac")"},
                     .fragment = "MODIFY_VOLUME"},
-        RefusedCase{.name = "22.4/31 attributes class is missing",
+        RefusedCase{.rows = "provisioner/22.4/31",
+                    .name = "attributes class is missing",
                     .claim = {.extra_spec = R"(,"volumeAttributesClassName":"vac")"},
                     .prepare = [](World& world) { world.features.modify_volume = true; },
                     .fragment = "\"vac\" not found"},
-        RefusedCase{.name = "22.4/32 attributes class of another driver",
+        RefusedCase{.rows = "provisioner/22.4/32",
+                    .name = "attributes class of another driver",
                     .claim = {.extra_spec = R"(,"volumeAttributesClassName":"vac")"},
                     .prepare =
                         [](World& world) {
@@ -132,7 +157,8 @@ INSTANTIATE_TEST_SUITE_P(
                               "driverName":"other","parameters":{"a":"b"}})");
                         },
                     .fragment = "for driver other"},
-        RefusedCase{.name = "22.4/31 CSINodes with keys but no labelled node",
+        RefusedCase{.rows = "provisioner/22.6/2",
+                    .name = "CSINodes with keys but no labelled node",
                     .prepare =
                         [](World& world) {
                           world.features.accessibility_constraints = true;
@@ -147,7 +173,8 @@ INSTANTIATE_TEST_SUITE_P(
                       "kind":"VolumeSnapshot","name":"s"})"},
                     .fragment = "CREATE_DELETE_SNAPSHOT"}));
 
-TEST_F(FailureTest, MissingClassFailsWithoutAnEvent) {  // provisioner/22.14/7
+TEST_F(FailureTest, MissingClassFailsWithoutAnEvent) {
+  const oracle::Row row("provisioner/22.14/7");
   world_.AddClaim();
   world_.Start();
   EXPECT_THAT(world_.Calls(), IsEmpty());
@@ -158,20 +185,27 @@ TEST_F(FailureTest, MissingClassFailsWithoutAnEvent) {  // provisioner/22.14/7
   EXPECT_THAT(world_.Calls(), ElementsAre("CreateVolume"));
 }
 
-TEST_F(FailureTest, PopulatorClaimIsIgnored) {  // provisioner/22.4/27, 22.14/13
+TEST_F(FailureTest, PopulatorClaimIsIgnored) {
+  const oracle::Row row("provisioner/22.14/13");
   TryOnce({}, {.extra_spec = R"(,"dataSourceRef":{"apiGroup":"my.example.io",
                                  "kind":"MyPopulator","name":"p"})"});
   world_.Advance(seconds(30));
   EXPECT_THAT(world_.Calls(), IsEmpty());
   ASSERT_EQ(world_.Events().size(), 2u);
   EXPECT_THAT(world_.Events()[1], HasSubstr("external populator"));
-  EXPECT_EQ(world_.controller().claim_sync().InProgress(uid_), false);
+  EXPECT_FALSE(InProgress());
+  EXPECT_FALSE(world_.OnlyVolume().has_value());
+  EXPECT_EQ(world_.Counter(kFailed, {"sc", "MyPopulator"}), 1);
 }
 
-TEST_F(FailureTest, FinalErrorIsRetriedWithDoublingDelays) {  // provisioner/22.16/22
+TEST_F(FailureTest, FinalErrorIsRetriedWithDoublingDelays) {
+  const oracle::Row row("provisioner/22.14/10");
+  const oracle::Row row2("provisioner/22.14/16");
+  const oracle::Row row3("provisioner/22.16/22");
   world_.driver().Fail(kCreateVolume, RpcStatus(13, "no luck"));
   TryOnce();
   EXPECT_EQ(CreateCalls(), 1u);
+  EXPECT_EQ(world_.Counter(kFailed, {"sc", ""}), 1);
   EXPECT_FALSE(InProgress());
   EXPECT_EQ(FailureEvent(),
             "Warning ProvisioningFailed: rpc error: code = Internal desc = no luck");
@@ -213,7 +247,10 @@ TEST_F(FailureTest, UpdateDuringARetryIsNotLost) {  // field report 38
   EXPECT_TRUE(world_.OnlyVolume().has_value());
 }
 
-TEST_F(FailureTest, BackgroundErrorIsRememberedAndCleared) {  // provisioner/22.14/17, 20, 19
+TEST_F(FailureTest, BackgroundErrorIsRememberedAndCleared) {
+  const oracle::Row row("provisioner/22.14/17");
+  const oracle::Row row2("provisioner/22.14/19");
+  const oracle::Row row3("provisioner/22.14/20");
   world_.driver().FailOnce(kCreateVolume, RpcStatus(4, "slow"));
   world_.driver().FailOnce(kCreateVolume, RpcStatus(10, "still slow"));
   world_.driver().FailOnce(kCreateVolume, RpcStatus(13, "no"));
@@ -227,7 +264,8 @@ TEST_F(FailureTest, BackgroundErrorIsRememberedAndCleared) {  // provisioner/22.
   EXPECT_FALSE(InProgress());
 }
 
-TEST_F(FailureTest, NoChangeKeepsWhatWasKnown) {  // provisioner/22.14/21
+TEST_F(FailureTest, NoChangeKeepsWhatWasKnown) {
+  const oracle::Row row("provisioner/22.14/21");
   world_.AddSecret("ns", "s", "k", "dg==");
   world_.driver().FailOnce(kCreateVolume, RpcStatus(4, "slow"));
   TryOnce({.parameters = R"({"csi.storage.k8s.io/provisioner-secret-name":"s",
@@ -239,7 +277,8 @@ TEST_F(FailureTest, NoChangeKeepsWhatWasKnown) {  // provisioner/22.14/21
   EXPECT_TRUE(InProgress());
 }
 
-TEST_F(FailureTest, DeletedClaimIsDrivenToAnEnd) {  // provisioner/22.14/22, field report 3
+TEST_F(FailureTest, DeletedClaimIsDrivenToAnEnd) {
+  const oracle::Row row("provisioner/22.14/22");
   world_.driver().FailOnce(kCreateVolume, RpcStatus(4, "slow"));
   TryOnce();
   ASSERT_TRUE(InProgress());
@@ -249,6 +288,23 @@ TEST_F(FailureTest, DeletedClaimIsDrivenToAnEnd) {  // provisioner/22.14/22, fie
   const auto requests = world_.Requests<CreateRequest>(kCreateVolume);
   ASSERT_EQ(requests.size(), 2u);
   EXPECT_EQ(requests[0].SerializeAsString(), requests[1].SerializeAsString());
+  const auto volume = world_.OnlyVolume();
+  ASSERT_TRUE(volume.has_value());
+  EXPECT_EQ(volume->spec().claimref().uid(), uid_);
+  EXPECT_FALSE(InProgress());
+}
+
+// Upstream forgets the claim when it is bound elsewhere, and the volume is lost (provisioner 23.3).
+TEST_F(FailureTest, ClaimThatIsBoundElsewhereIsDrivenToAnEndOnceItIsDeleted) {
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(4, "slow"));
+  TryOnce();
+  ASSERT_TRUE(InProgress());
+  world_.Merge<core::PersistentVolumeClaim>({"ns", "claim"}, R"({"spec":{"volumeName":"other"}})");
+  world_.Advance(minutes(20));
+  EXPECT_EQ(CreateCalls(), 1u);
+  world_.RemoveClaim("claim");
+  world_.Settle();
+  EXPECT_EQ(CreateCalls(), 2u);
   const auto volume = world_.OnlyVolume();
   ASSERT_TRUE(volume.has_value());
   EXPECT_EQ(volume->spec().claimref().uid(), uid_);
@@ -269,7 +325,9 @@ TEST_F(FailureTest, CallThatHangsEndsByTheTimeLimitAndMayStillRun) {
   EXPECT_TRUE(world_.OnlyVolume().has_value());
 }
 
-TEST_F(FailureTest, InfeasibleClaimIsLeftAloneForFiveMinutes) {  // provisioner/22.16/23 and 24
+TEST_F(FailureTest, InfeasibleClaimIsLeftAloneForFiveMinutes) {
+  const oracle::Row row("provisioner/22.16/23");
+  const oracle::Row row2("provisioner/22.16/24");
   world_.driver().Fail(kCreateVolume, RpcStatus(3, "never"));
   TryOnce();
   EXPECT_EQ(CreateCalls(), 1u);
@@ -321,7 +379,8 @@ class RescheduleTest : public FailureTest {
   const ClassSpec late_{.binding_mode = "WaitForFirstConsumer"};
 };
 
-TEST_F(RescheduleTest, NoSpaceTakesTheSelectedNodeAway) {  // provisioner/22.14/25
+TEST_F(RescheduleTest, NoSpaceTakesTheSelectedNodeAway) {
+  const oracle::Row row("provisioner/22.14/25");
   world_.driver().FailOnce(kCreateVolume, RpcStatus(8, "full"));
   TryOnce(late_, {.selected_node = "node-1", .annotations = R"(,"keep":"me")"});
   EXPECT_FALSE(HasNode());
@@ -347,16 +406,37 @@ TEST_F(RescheduleTest, NodeThatIsGoneTakesTheSelectedNodeAway) {  // provisioner
   EXPECT_FALSE(HasNode());
 }
 
-TEST_F(RescheduleTest, OtherErrorsKeepTheNode) {  // provisioner/22.14/26 and 28
-  world_.driver().FailOnce(kCreateVolume, RpcStatus(13, "no"));
-  world_.driver().FailOnce(kCreateVolume, RpcStatus(14, "away"));
-  TryOnce(late_, {.selected_node = "node-1"});
+struct KeptNodeCase {
+  std::string row;
+  int code;           // of CreateVolume
+  std::string klass;  // parameters
+  bool in_progress;
+};
+
+class KeptNodeTest : public RescheduleTest, public ::testing::WithParamInterface<KeptNodeCase> {};
+
+TEST_P(KeptNodeTest, OtherErrorsKeepTheNode) {
+  const KeptNodeCase& c = GetParam();
+  const oracle::Row row(c.row);
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(c.code, "no"));
+  ClassSpec klass = late_;
+  klass.parameters = c.klass;
+  TryOnce(klass, {.selected_node = "node-1"});
   EXPECT_TRUE(HasNode());
-  EXPECT_FALSE(InProgress());
-  world_.Advance(seconds(1));
-  EXPECT_TRUE(HasNode());
-  EXPECT_TRUE(InProgress());
+  EXPECT_THAT(world_.Writes(), IsEmpty());
+  EXPECT_EQ(InProgress(), c.in_progress);
+  EXPECT_EQ(world_.Counter(kFailed, {"sc", ""}), 1);
 }
+
+INSTANTIATE_TEST_SUITE_P(Rows, KeptNodeTest,
+                         ::testing::Values(KeptNodeCase{"provisioner/22.14/26", 13, "{}", false},
+                                           // The secret is missing: the driver is not reached.
+                                           KeptNodeCase{
+                                               "provisioner/22.14/27", 8,
+                                               R"({"csi.storage.k8s.io/provisioner-secret-name":"s",
+                                   "csi.storage.k8s.io/provisioner-secret-namespace":"ns"})",
+                                               false},
+                                           KeptNodeCase{"provisioner/22.14/28", 14, "{}", true}));
 
 TEST_F(RescheduleTest, ClaimThatChangedMeanwhileKeepsTheNodeAndIsTriedAgain) {
   world_.driver().HandleOnce<CreateRequest, CreateResponse>(
@@ -424,13 +504,14 @@ TEST_F(FailureTest, CleanUpIsTriedFiveTimesAndItsFailureIsTold) {
                                         "desc = stuck"));
 }
 
-// Provisioner 11, 22.14/23 and 24.
+// Provisioner 11.
 TEST_F(FailureTest, VolumeThatCannotBeSavedIsSavedLater) {
+  const oracle::Row row("provisioner/22.14/24");
   int refused = 0;
   world_.api().set_fault_hook([&](const apiserver::RequestInfo& info) {
     apiserver::Fault fault;
     if (info.user == "provisioner" && info.verb == "create" &&
-        info.resource == "persistentvolumes" && refused < 5) {
+        info.resource == "persistentvolumes" && refused < 2) {
       ++refused;
       fault.code = 403;
     }
@@ -438,7 +519,7 @@ TEST_F(FailureTest, VolumeThatCannotBeSavedIsSavedLater) {
   });
   TryOnce();
   world_.Advance(seconds(2));
-  EXPECT_EQ(refused, 5);
+  EXPECT_EQ(refused, 2);
   EXPECT_TRUE(world_.OnlyVolume().has_value());
   EXPECT_EQ(world_.controller().volume_saver().unsaved(), 0u);
   EXPECT_EQ(world_.Counter(kSucceeded, {"sc", ""}), 1);
@@ -449,6 +530,7 @@ TEST_F(FailureTest, VolumeThatCannotBeSavedIsSavedLater) {
 }
 
 TEST_F(FailureTest, VolumeIsKeptForAsLongAsItCannotBeSaved) {
+  const oracle::Row row("provisioner/22.14/23");
   world_.api().set_fault_hook([&](const apiserver::RequestInfo& info) {
     apiserver::Fault fault;
     if (info.user == "provisioner" && info.verb == "create" &&

@@ -8,6 +8,7 @@
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/well_known.h"
 #include "lib/base/strings.h"
+#include "test/support/oracle.h"
 #include "test/unit/provisioner/world.h"
 
 namespace csinative::provisioner {
@@ -65,6 +66,7 @@ TEST_F(ProvisionTest, ImmediateClaimBecomesAVolumeInOneCallAndOneWrite) {
 }
 
 TEST_F(ProvisionTest, VolumeObjectHasExactlyTheFieldsOfTheSpecification) {
+  const oracle::Row row("provisioner/22.14/29");
   Provision({.parameters = R"({"fstype":"ext3"})"}, {.request = "1Gi"});
   const core::PersistentVolume volume = Volume();
   const auto& annotations = volume.metadata().annotations();
@@ -163,7 +165,8 @@ TEST_F(ProvisionTest, MountOptionsReachDriverAndVolume) {  // provisioner/22.4/2
   EXPECT_THAT(Volume().spec().mountoptions(), ElementsAre("foo=bar", "baz=qux"));
 }
 
-TEST_F(ProvisionTest, RetainClassMakesARetainedVolumeWithTheFinalizer) {  // provisioner/22.14/15
+TEST_F(ProvisionTest, RetainClassMakesARetainedVolumeWithTheFinalizer) {
+  const oracle::Row row("provisioner/22.14/15");
   Provision({.reclaim_policy = "Retain"});
   EXPECT_EQ(Volume().spec().persistentvolumereclaimpolicy(), "Retain");
 }
@@ -308,6 +311,54 @@ TEST_F(ProvisionTest, TopologyOfTheSelectedNodeIsAskedForAndBecomesAffinity) {
   EXPECT_THAT(terms[0].matchexpressions(0).values(), ElementsAre("node-2"));
 }
 
+// Topology of a claim's request: zones of the class, the node that was selected, both or neither.
+struct TopologyInput {
+  std::string allowed;  // zones
+  std::string node;
+  std::vector<std::string> requisite;
+};
+
+TEST(TopologyInputTest, NodeAndZonesOfTheClassReachTheRequest) {
+  const TopologyInput kInputs[] = {{"", "", {"a", "b", "c"}},
+                                   {R"("b","c")", "", {"b", "c"}},
+                                   {"", "node-b", {"a", "b", "c"}},
+                                   {R"("b","c")", "node-b", {"b", "c"}}};
+  for (const TopologyInput& input : kInputs) {
+    const oracle::Row row("provisioner/22.14/38");
+    SCOPED_TRACE(input.allowed + "/" + input.node);
+    World world;
+    world.features.accessibility_constraints = true;
+    for (const char* zone : {"a", "b", "c"}) {
+      world.Add(StrCat(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"node-)", zone,
+                       R"(","labels":{"zone":")", zone, R"("}}})"));
+      world.Add(StrCat(R"({"apiVersion":"storage.k8s.io/v1","kind":"CSINode",
+          "metadata":{"name":"node-)",
+                       zone, R"("},"spec":{"drivers":[{"name":"test-driver","nodeID":"x",
+          "topologyKeys":["zone"]}]}})"));
+    }
+    ClassSpec klass{.binding_mode = input.node.empty() ? "Immediate" : "WaitForFirstConsumer"};
+    if (!input.allowed.empty()) {
+      klass.extra = StrCat(R"(,"allowedTopologies":[{"matchLabelExpressions":[{"key":"zone",
+          "values":[)",
+                           input.allowed, "]}]}]");
+    }
+    world.AddClass(klass);
+    world.AddClaim({.selected_node = input.node});
+    world.Start();
+    const auto requests = world.Requests<CreateRequest>(kCreateVolume);
+    ASSERT_EQ(requests.size(), 1u) << Join(world.Events(), "\n");
+    const auto& requirements = requests[0].accessibility_requirements();
+    std::vector<std::string> requisite;
+    for (const auto& topology : requirements.requisite()) {
+      requisite.push_back(topology.segments().at("zone"));
+    }
+    EXPECT_EQ(requisite, input.requisite);
+    if (!input.node.empty()) {
+      EXPECT_EQ(requirements.preferred(0).segments().at("zone"), "b");
+    }
+  }
+}
+
 TEST_F(ProvisionTest, TopologyOfTheAnswerIsIgnoredWithoutTheGate) {  // provisioner/22.6/3 and 4
   world_.features.accessibility_constraints = true;
   world_.config.topology_gate = false;
@@ -321,6 +372,7 @@ TEST_F(ProvisionTest, TopologyOfTheAnswerIsIgnoredWithoutTheGate) {  // provisio
 }
 
 TEST_F(ProvisionTest, ClaimsOfOthersAndBoundClaimsAreLeftAlone) {
+  const oracle::Row row("provisioner/22.14/6");
   world_.AddClass();
   world_.AddClaim({.name = "other", .provisioner = "abc.def/ghi"});
   world_.AddClaim({.name = "none", .provisioner = ""});
@@ -330,9 +382,14 @@ TEST_F(ProvisionTest, ClaimsOfOthersAndBoundClaimsAreLeftAlone) {
   EXPECT_THAT(world_.Calls(), IsEmpty());
   EXPECT_THAT(world_.Writes(), IsEmpty());
   EXPECT_THAT(world_.Events(), IsEmpty());
+  for (const char* family : {"controller_persistentvolumeclaim_provision_total",
+                             "controller_persistentvolumeclaim_provision_failed_total"}) {
+    EXPECT_EQ(world_.Counter(family, {"sc", ""}), 0);
+  }
 }
 
-TEST_F(ProvisionTest, ClassOfAnotherProvisionerStopsQuietly) {  // provisioner/22.14/1
+TEST_F(ProvisionTest, ClassOfAnotherProvisionerStopsQuietly) {
+  const oracle::Row row("provisioner/22.14/1");
   world_.AddClass();
   world_.AddClass({.name = "foreign", .provisioner = "abc.def/ghi"});
   world_.AddClaim();
@@ -346,7 +403,37 @@ TEST_F(ProvisionTest, ClassOfAnotherProvisionerStopsQuietly) {  // provisioner/2
       1);
 }
 
-TEST_F(ProvisionTest, ExistingVolumeObjectStopsQuietly) {  // provisioner/22.14/2
+TEST_F(ProvisionTest, IgnoredClaimCountsAsFailedBesideOneThatSucceeds) {
+  const oracle::Row row("provisioner/22.14/14");
+  world_.AddClass();
+  world_.AddClaim();
+  world_.AddClaim({.name = "claim-2", .extra_spec = R"(,"dataSourceRef":{"apiGroup":"my.example.io",
+                                     "kind":"MyPopulator","name":"p"})"});
+  world_.Start();
+  world_.Settle();
+  EXPECT_TRUE(world_.OnlyVolume().has_value());
+  EXPECT_EQ(world_.Counter("controller_persistentvolumeclaim_provision_total", {"sc", ""}), 1);
+  EXPECT_EQ(world_.Counter("controller_persistentvolumeclaim_provision_failed_total",
+                           {"sc", "MyPopulator"}),
+            1);
+}
+
+TEST_F(ProvisionTest, BlockAndFileSystemClaimsAreBothProvisioned) {
+  const oracle::Row row("provisioner/22.16/21");  // whether it can do Block is the driver's word
+  world_.AddClass();
+  world_.AddClaim({.name = "block", .volume_mode = "Block"});
+  world_.AddClaim({.name = "filesystem"});
+  world_.Add(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"none",
+      "namespace":"ns","annotations":{"volume.kubernetes.io/storage-provisioner":"test-driver"}},
+      "spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"sc",
+      "resources":{"requests":{"storage":"100"}}}})");
+  world_.Start();
+  world_.Settle();
+  EXPECT_EQ(world_.Counter("controller_persistentvolumeclaim_provision_total", {"sc", ""}), 3);
+}
+
+TEST_F(ProvisionTest, ExistingVolumeObjectStopsQuietly) {
+  const oracle::Row row("provisioner/22.14/2");
   world_.AddClass();
   const std::string uid = world_.AddClaim();
   world_.Add(StrCat(R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"pvc-)", uid,

@@ -7,6 +7,7 @@
 #include <rapidjson/document.h>
 
 #include "lib/base/strings.h"
+#include "test/support/oracle.h"
 #include "test/unit/provisioner/world.h"
 
 namespace csinative::provisioner {
@@ -148,6 +149,7 @@ class SweepTest : public SnapshotTest {
 };
 
 TEST_F(SweepTest, OrphanIsReleasedAtTheStartAndKeepsOtherFinalizers) {
+  const oracle::Row row("provisioner/22.13/4");
   Finalizers(both_);
   world_.Start();
   EXPECT_FALSE(Protected());
@@ -155,6 +157,7 @@ TEST_F(SweepTest, OrphanIsReleasedAtTheStartAndKeepsOtherFinalizers) {
 }
 
 TEST_F(SweepTest, SnapshotOfAWaitingClaimStaysUntilNoClaimWaits) {
+  const oracle::Row row("provisioner/22.13/2");
   world_.driver().Fail(kCreateVolume, RpcStatus(13, "no"));
   world_.AddClaim(Restore());
   world_.Start();
@@ -167,6 +170,7 @@ TEST_F(SweepTest, SnapshotOfAWaitingClaimStaysUntilNoClaimWaits) {
 }
 
 TEST_F(SweepTest, BoundClaimDoesNotHoldTheSnapshot) {
+  const oracle::Row row("provisioner/22.13/1");
   world_.AddClaim(Restore());
   world_.Start();
   world_.Merge<core::PersistentVolumeClaim>({"ns", "claim"}, R"({"status":{"phase":"Bound"}})",
@@ -174,6 +178,137 @@ TEST_F(SweepTest, BoundClaimDoesNotHoldTheSnapshot) {
   Finalizers(both_);
   world_.Advance(std::chrono::minutes(6));
   EXPECT_FALSE(Protected());
+}
+
+TEST_F(SweepTest, OrphanIsReleasedBesideAnotherSnapshot) {
+  const oracle::Row row("provisioner/22.13/6");
+  Finalizers(both_);
+  world_.Add(R"({"apiVersion":"snapshot.storage.k8s.io/v1","kind":"VolumeSnapshot",
+      "metadata":{"name":"other","namespace":"ns","finalizers":["example.com/other-finalizer"]},
+      "spec":{"source":{"persistentVolumeClaimName":"src"}}})");
+  world_.Start();
+  EXPECT_FALSE(Protected());
+  EXPECT_THAT(world_.Writes(),
+              ElementsAre("PUT /apis/snapshot.storage.k8s.io/v1/namespaces/ns/volumesnapshots/s"));
+  EXPECT_TRUE(HasFinalizer(Json("volumesnapshots", "ns", "other"), "example.com/other-finalizer"));
+}
+
+// A claim that waits for its volume, by dataSource with and without group, and by dataSourceRef.
+TEST_F(SweepTest, EveryKindOfReferenceHoldsTheSnapshot) {
+  struct Entry {
+    std::string row;
+    std::string source;
+    bool bound_one_too = false;
+  };
+  const Entry kEntries[] = {
+      {"provisioner/22.13/2", R"("dataSource":{"apiGroup":"snapshot.storage.k8s.io",
+          "kind":"VolumeSnapshot","name":"s"})"},
+      {"provisioner/22.13/3", R"("dataSourceRef":{"apiGroup":"snapshot.storage.k8s.io",
+          "kind":"VolumeSnapshot","name":"s","namespace":"ns"})"},
+      {"provisioner/22.13/5", R"("dataSource":{"apiGroup":"snapshot.storage.k8s.io",
+          "kind":"VolumeSnapshot","name":"s"})",
+       true},
+  };
+  Finalizers(both_);
+  world_.config.worker_threads = 0;
+  for (const Entry& entry : kEntries) {
+    const oracle::Row row(entry.row);
+    world_.AddClaim({.name = "waiting", .extra_spec = "," + entry.source});
+    if (entry.bound_one_too) {
+      world_.AddClaim({.name = "bound", .extra_spec = "," + entry.source});
+      world_.Merge<core::PersistentVolumeClaim>({"ns", "bound"}, R"({"status":{"phase":"Bound"}})",
+                                                "status");
+    }
+    world_.Start();
+    auto& claims = world_.controller().caches().claims();
+    core::PersistentVolumeClaim claim = claims.Get("ns/waiting").value();
+    if (claim.spec().datasource().has_apigroup()) {
+      // The API server of today does not store it without the group.
+      claim.mutable_spec()->mutable_datasource()->clear_apigroup();
+      claim.mutable_spec()->clear_datasourceref();
+      claims.OverwriteForNow(claim);
+    }
+    world_.Advance(std::chrono::minutes(6));
+    EXPECT_TRUE(Protected());
+    world_.RemoveClaim("waiting");
+    world_.Stop();
+  }
+}
+
+TEST_F(SweepTest, DriverWithoutSnapshotsOrClusterWithoutThemIsNotSwept) {
+  const oracle::Row row("provisioner/22.13/7");
+  size_t lists = 0, discoveries = 0;
+  bool installed = false;
+  world_.api().set_fault_hook([&](const apiserver::RequestInfo& info) {
+    apiserver::Fault fault;
+    if (info.resource == "volumesnapshots" && info.verb == "list") ++lists;
+    if (info.path == "/apis/snapshot.storage.k8s.io/v1") {
+      ++discoveries;
+      if (!installed) fault.code = 404;
+    }
+    return fault;
+  });
+  Finalizers(both_);
+  world_.features.create_delete_snapshot = false;
+  world_.Start();
+  world_.Advance(std::chrono::minutes(6));
+  EXPECT_EQ(discoveries + lists, 0u);
+  world_.Stop();
+  world_.features.create_delete_snapshot = true;
+  world_.Start();
+  world_.Advance(std::chrono::minutes(6));
+  EXPECT_EQ(lists, 0u);
+  EXPECT_TRUE(Protected());
+  // Upstream has to be started again.
+  installed = true;
+  world_.Advance(std::chrono::minutes(6));
+  EXPECT_FALSE(Protected());
+}
+
+// Upstream lets go with the first restore that succeeds (provisioner 23.4).
+TEST_F(SnapshotTest, SnapshotIsHeldUntilTheLastOfItsRestoresIsDone) {
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(4, "slow"));
+  world_.AddClaim(Restore());
+  world_.Start();
+  ClaimSpec second = Restore();
+  second.name = "second";
+  world_.AddClaim(second);
+  world_.Advance(std::chrono::milliseconds(10));
+  ASSERT_TRUE(world_.OnlyVolume().has_value());
+  EXPECT_TRUE(Protected());
+  world_.Advance(std::chrono::seconds(2));
+  EXPECT_EQ(world_.Requests<CreateRequest>(kCreateVolume).size(), 3u);
+  EXPECT_FALSE(Protected());
+}
+
+TEST_F(SnapshotTest, SnapshotIsHeldForADeletedClaimWhoseVolumeIsStillBeingMade) {
+  world_.driver().Fail(kCreateVolume, RpcStatus(4, "slow"));
+  world_.config.retry_start = std::chrono::minutes(10);
+  world_.config.retry_max = std::chrono::minutes(10);
+  world_.AddClaim(Restore());
+  world_.Start();
+  world_.RemoveClaim("claim");
+  world_.Advance(std::chrono::minutes(9));
+  EXPECT_TRUE(Protected());
+  world_.UseGoodDriver();
+  world_.Advance(std::chrono::minutes(12));
+  EXPECT_TRUE(world_.OnlyVolume().has_value());
+  EXPECT_FALSE(Protected());
+}
+
+TEST_F(SnapshotTest, ForbiddenChangeOfModeIsToldAndTheClaimStaysPending) {
+  const oracle::Row row("provisioner/22.7/18");
+  world_.MergeDocument("volumesnapshotcontents", "", "c",
+                       R"({"spec":{"sourceVolumeMode":"Filesystem"}})", "");
+  ClaimSpec claim = Restore();
+  claim.volume_mode = "Block";
+  world_.AddClaim(claim);
+  world_.Start();
+  EXPECT_THAT(world_.Calls(), IsEmpty());
+  EXPECT_THAT(world_.Events(),
+              Contains(HasSubstr("modifies the mode of the source volume but does not have "
+                                 "permission to do so")));
+  EXPECT_EQ(world_.Find<core::PersistentVolumeClaim>({"ns", "claim"})->status().phase(), "Pending");
 }
 
 TEST_F(SweepTest, OtherSnapshotsAreNotWritten) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "apis/core/v1/maps.h"
+#include "test/support/oracle_rows.h"
 
 namespace csinative::provisioner {
 namespace {
@@ -46,6 +47,7 @@ TEST(RequestedBytesTest, RoundsUpAndIgnoresLimits) {
 }
 
 struct ModesCase {
+  std::string rows = "";  // of the oracle
   std::string name;
   std::vector<std::string> claim_modes;
   csi::SingleNodeMultiWriter single_node = csi::SingleNodeMultiWriter::kNo;
@@ -58,6 +60,7 @@ class VolumeCapabilitiesTest : public ::testing::TestWithParam<ModesCase> {};
 
 TEST_P(VolumeCapabilitiesTest, MapEachModeAlone) {
   const ModesCase& c = GetParam();
+  const oracle::Rows rows(c.rows);
   auto got = VolumeCapabilities(Claim(c.claim_modes), {}, "ext4", c.single_node);
   ASSERT_TRUE(got.ok());
   std::vector<AccessMode::Mode> modes;
@@ -67,35 +70,41 @@ TEST_P(VolumeCapabilitiesTest, MapEachModeAlone) {
 
 INSTANTIATE_TEST_SUITE_P(
     Rows, VolumeCapabilitiesTest,
-    ::testing::Values(ModesCase{.name = "22.4/3 none -> none", .expected = {}},
-                      ModesCase{.name = "22.4/4 RWX",
-                                .claim_modes = {"ReadWriteMany"},
-                                .expected = {AccessMode::MULTI_NODE_MULTI_WRITER}},
-                      ModesCase{.name = "22.4/5 ROX",
-                                .claim_modes = {"ReadOnlyMany"},
-                                .expected = {AccessMode::MULTI_NODE_READER_ONLY}},
-                      ModesCase{.name = "22.4/7 RWO",
-                                .claim_modes = {"ReadWriteOnce"},
-                                .expected = {AccessMode::SINGLE_NODE_WRITER}},
-                      ModesCase{.name = "RWOP, plain driver",
-                                .claim_modes = {"ReadWriteOncePod"},
-                                .expected = {AccessMode::SINGLE_NODE_WRITER}},
-                      ModesCase{.name = "22.4/8 RWO, multi-writer driver",
-                                .claim_modes = {"ReadWriteOnce"},
-                                .single_node = csi::SingleNodeMultiWriter::kYes,
-                                .expected = {AccessMode::SINGLE_NODE_MULTI_WRITER}},
-                      ModesCase{.name = "22.4/9 RWOP, multi-writer driver",
-                                .claim_modes = {"ReadWriteOncePod"},
-                                .single_node = csi::SingleNodeMultiWriter::kYes,
-                                .expected = {AccessMode::SINGLE_NODE_SINGLE_WRITER}},
-                      ModesCase{.name = "22.4/10 ROX and RWO, in order",
-                                .claim_modes = {"ReadOnlyMany", "ReadWriteOnce"},
-                                .expected = {AccessMode::MULTI_NODE_READER_ONLY,
-                                             AccessMode::SINGLE_NODE_WRITER}},
-                      ModesCase{.name = "duplicates are kept",
-                                .claim_modes = {"ReadWriteMany", "ReadWriteMany"},
-                                .expected = {AccessMode::MULTI_NODE_MULTI_WRITER,
-                                             AccessMode::MULTI_NODE_MULTI_WRITER}}));
+    ::testing::Values(
+        ModesCase{.rows = "provisioner/22.4/3", .name = "none -> none", .expected = {}},
+        ModesCase{.rows = "provisioner/22.4/4",
+                  .name = "RWX",
+                  .claim_modes = {"ReadWriteMany"},
+                  .expected = {AccessMode::MULTI_NODE_MULTI_WRITER}},
+        ModesCase{.rows = "provisioner/22.4/5",
+                  .name = "ROX",
+                  .claim_modes = {"ReadOnlyMany"},
+                  .expected = {AccessMode::MULTI_NODE_READER_ONLY}},
+        ModesCase{.rows = "provisioner/22.4/7",
+                  .name = "RWO",
+                  .claim_modes = {"ReadWriteOnce"},
+                  .expected = {AccessMode::SINGLE_NODE_WRITER}},
+        ModesCase{.name = "RWOP, plain driver",
+                  .claim_modes = {"ReadWriteOncePod"},
+                  .expected = {AccessMode::SINGLE_NODE_WRITER}},
+        ModesCase{.rows = "provisioner/22.4/8",
+                  .name = "RWO, multi-writer driver",
+                  .claim_modes = {"ReadWriteOnce"},
+                  .single_node = csi::SingleNodeMultiWriter::kYes,
+                  .expected = {AccessMode::SINGLE_NODE_MULTI_WRITER}},
+        ModesCase{.rows = "provisioner/22.4/9",
+                  .name = "RWOP, multi-writer driver",
+                  .claim_modes = {"ReadWriteOncePod"},
+                  .single_node = csi::SingleNodeMultiWriter::kYes,
+                  .expected = {AccessMode::SINGLE_NODE_SINGLE_WRITER}},
+        ModesCase{.rows = "provisioner/22.4/10",
+                  .name = "ROX and RWO, in order",
+                  .claim_modes = {"ReadOnlyMany", "ReadWriteOnce"},
+                  .expected = {AccessMode::MULTI_NODE_READER_ONLY, AccessMode::SINGLE_NODE_WRITER}},
+        ModesCase{.name = "duplicates are kept",
+                  .claim_modes = {"ReadWriteMany", "ReadWriteMany"},
+                  .expected = {AccessMode::MULTI_NODE_MULTI_WRITER,
+                               AccessMode::MULTI_NODE_MULTI_WRITER}}));
 
 TEST(VolumeCapabilitiesTest, UnknownModeIsAnError) {
   EXPECT_FALSE(

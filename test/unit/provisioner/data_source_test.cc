@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "apis/json/from_json.h"
+#include "test/support/oracle.h"
+
 namespace csinative::provisioner {
 namespace {
 
@@ -57,38 +60,59 @@ TEST(ClassifyDataSourceTest, FollowsKindAndGroup) {
   EXPECT_EQ(*ClassifyDataSource(std::nullopt), SourceType::kNone);
   EXPECT_EQ(*classify("VolumeSnapshot", "s", "snapshot.storage.k8s.io"), SourceType::kSnapshot);
   EXPECT_EQ(*classify("PersistentVolumeClaim", "c", ""), SourceType::kClone);
-  EXPECT_EQ(*classify("PersistentVolumeClaim", "c", "any.group"), SourceType::kClone);
+  EXPECT_EQ(*classify("PersistentVolumeClaim", "c", "any.group"), SourceType::kPopulator);
   EXPECT_EQ(*classify("MyPopulator", "p", "my.example.io"), SourceType::kPopulator);
   EXPECT_FALSE(classify("VolumeSnapshot", "", "snapshot.storage.k8s.io").ok());  // 22.7/4
   EXPECT_FALSE(classify("UnsupportedKind", "", "").ok());                        // 22.7/5
   EXPECT_FALSE(classify("VolumeSnapshot", "s", "unsupported.group.io").ok());    // 22.7/6
 }
 
-// Provisioner/22.13/8 to 10.
-TEST(ReferencedSnapshotTest, FindsSnapshotsAndNothingElse) {
+struct ReferenceCase {
+  std::string row;
+  std::string spec;
+  std::string expected;  // empty: no reference
+};
+
+std::string Source(const std::string& member, const std::string& group, const std::string& kind,
+                   const std::string& ns = "") {
+  return '"' + member + R"(":{"kind":")" + kind + R"(","name":"remote-snapshot")" +
+         (group.empty() ? "" : R"(,"apiGroup":")" + group + '"') +
+         (ns.empty() ? "" : R"(,"namespace":")" + ns + '"') + "}";
+}
+
+TEST(ReferencedSnapshotOracle, FindsSnapshotsAndNothingElse) {
+  constexpr char kGroup[] = "snapshot.storage.k8s.io";
+  const ReferenceCase kCases[] = {
+      {"provisioner/22.13/8", Source("dataSource", "", "VolumeSnapshot"), "own/remote-snapshot"},
+      {"provisioner/22.13/8", Source("dataSource", kGroup, "VolumeSnapshot"),
+       "own/remote-snapshot"},
+      {"provisioner/22.13/8", Source("dataSourceRef", kGroup, "VolumeSnapshot"),
+       "own/remote-snapshot"},
+      {"provisioner/22.13/9", Source("dataSource", "", "PersistentVolumeClaim"), ""},
+      {"provisioner/22.13/9", "", ""},
+      {"provisioner/22.13/9", Source("dataSource", "example.com", "VolumeSnapshot"), ""},
+      {"provisioner/22.13/9", Source("dataSourceRef", "example.com", "VolumeSnapshot"), ""},
+      {"provisioner/22.13/10", Source("dataSourceRef", kGroup, "VolumeSnapshot", "other-namespace"),
+       "other-namespace/remote-snapshot"},
+  };
+  for (const ReferenceCase& c : kCases) {
+    const oracle::Row row(c.row);
+    core::PersistentVolumeClaim claim;
+    const std::string json = R"({"metadata":{"namespace":"own"},"spec":{)" + c.spec + "}}";
+    ASSERT_TRUE(apis::FromJsonString(json, &claim).ok()) << json;
+    EXPECT_EQ(ReferencedSnapshot(claim).value_or(""), c.expected) << json;
+  }
+}
+
+// Upstream sees only dataSource (provisioner 23.5).
+TEST(ReferencedClaimTest, FindsClaimsByBothFields) {
+  EXPECT_FALSE(ReferencedClaim(Claim()).has_value());
+  EXPECT_EQ(ReferencedClaim(WithReference("other")), "other/src");
+  EXPECT_EQ(ReferencedClaim(WithReference(std::nullopt)), "own/src");
   core::PersistentVolumeClaim claim = Claim();
-  EXPECT_FALSE(ReferencedSnapshot(claim).has_value());
-  auto* source = claim.mutable_spec()->mutable_datasource();
-  source->set_kind("VolumeSnapshot");
-  source->set_name("s");
-  EXPECT_EQ(ReferencedSnapshot(claim), "own/s");
-  source->set_apigroup("snapshot.storage.k8s.io");
-  EXPECT_EQ(ReferencedSnapshot(claim), "own/s");
-  source->set_apigroup("example.com");
-  EXPECT_FALSE(ReferencedSnapshot(claim).has_value());
-  source->clear_apigroup();
-  source->set_kind("PersistentVolumeClaim");
-  EXPECT_FALSE(ReferencedSnapshot(claim).has_value());
-  claim.mutable_spec()->clear_datasource();
-  auto* reference = claim.mutable_spec()->mutable_datasourceref();
-  reference->set_kind("VolumeSnapshot");
-  reference->set_name("remote-snapshot");
-  reference->set_apigroup("snapshot.storage.k8s.io");
-  EXPECT_EQ(ReferencedSnapshot(claim), "own/remote-snapshot");
-  reference->set_namespace_("other-namespace");
-  EXPECT_EQ(ReferencedSnapshot(claim), "other-namespace/remote-snapshot");
-  reference->set_apigroup("example.com");
-  EXPECT_FALSE(ReferencedSnapshot(claim).has_value());
+  claim.mutable_spec()->mutable_datasource()->set_kind("PersistentVolumeClaim");
+  claim.mutable_spec()->mutable_datasource()->set_name("near");
+  EXPECT_EQ(ReferencedClaim(claim), "own/near");
 }
 
 }  // namespace

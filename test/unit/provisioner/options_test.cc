@@ -61,13 +61,13 @@ TEST(OptionsTest, DefaultsAreThoseOfTheSpecification) {
 
 // As in the manifests of drivers.
 TEST(OptionsTest, RealArgumentsAreUnderstood) {
-  const auto parsed =
-      Parse({"--csi-address=unix:///csi/csi-provisioner.sock", "--v=1", "--timeout=150s",
-             "--leader-election=true", "--retry-interval-start=500ms",
-             "--feature-gates=Topology=false", "--extra-create-metadata=true",
-             "--http-endpoint=:8090", "--default-fstype=ext4", "--worker-threads", "10",
-             "--strict-topology", "--immediate-topology=false", "--volume-name-prefix", "kube",
-             "--volume-name-uuid-length=8", "--kube-api-qps=100", "--kube-api-burst=200"});
+  const auto parsed = Parse(
+      {"--csi-address=unix:///csi/csi-provisioner.sock", "--v=1", "--timeout=150s",
+       "--leader-election=true", "--retry-interval-start=500ms", "--feature-gates=Topology=false",
+       "--extra-create-metadata=true", "--http-endpoint=:8090", "--default-fstype=ext4",
+       "--worker-threads", "10", "--strict-topology", "--hold-claims", "--immediate-topology=false",
+       "--volume-name-prefix", "kube", "--volume-name-uuid-length=8", "--kube-api-qps=100",
+       "--kube-api-burst=200"});
   ASSERT_EQ(parsed->result.outcome, cli::ParseResult::Outcome::kParsed) << parsed->result.error;
   const ProvisionConfig config = parsed->options.ToConfig(parsed->gates);
   EXPECT_EQ(config.call_timeout, seconds(150));
@@ -77,6 +77,7 @@ TEST(OptionsTest, RealArgumentsAreUnderstood) {
   EXPECT_EQ(config.default_fs_type, "ext4");
   EXPECT_EQ(config.worker_threads, 10);
   EXPECT_TRUE(config.topology.strict);
+  EXPECT_TRUE(config.hold_claims);
   EXPECT_FALSE(config.topology.immediate);
   EXPECT_EQ(config.naming.prefix, "kube");
   EXPECT_EQ(config.naming.uuid_length, 8);

@@ -27,7 +27,6 @@ TEST(PvFinalizersTest, ActionFollowsPolicyPhaseAndDeletion) {
   EXPECT_EQ(NeededFinalizerAction(Volume({}, "Delete", "Released")), kNone);
   EXPECT_EQ(NeededFinalizerAction(Volume({}, "Delete", "Available")), kNone);
   EXPECT_EQ(NeededFinalizerAction(Volume({kOurs}, "Delete", "Released")), kNone);
-  // provisioner/22.14/31
   EXPECT_EQ(NeededFinalizerAction(Volume({kOurs}, "Retain", "Bound")), kRemove);
   EXPECT_EQ(NeededFinalizerAction(Volume({kOurs}, "Retain", "Released", true)), kRemove);
   EXPECT_EQ(NeededFinalizerAction(Volume({kOurs}, "Recycle", "Pending")), kRemove);
@@ -35,7 +34,7 @@ TEST(PvFinalizersTest, ActionFollowsPolicyPhaseAndDeletion) {
   EXPECT_EQ(NeededFinalizerAction(Volume({kOurs}, "", "Bound")), kNone);
 }
 
-// Provisioner 13.2, and the lists of provisioner/22.16/14 to 20.
+// Provisioner 13.2.
 TEST(PvFinalizersTest, PatchBodiesAreExact) {
   EXPECT_EQ(
       AddFinalizerPatch(Volume({}, "Delete", "Bound")),
@@ -49,7 +48,8 @@ TEST(PvFinalizersTest, PatchBodiesAreExact) {
             R"(["external-provisioner.volume.kubernetes.io/finalizer"],)"
             R"("$setElementOrder/finalizers":["kubernetes.io/pv-protection"]}})");
   EXPECT_EQ(RemoveFinalizerPatch(Volume({kOurs}, "Retain", "Bound")),
-            R"({"metadata":{"finalizers":null}})");
+            R"({"metadata":{"$deleteFromPrimitiveList/finalizers":)"
+            R"(["external-provisioner.volume.kubernetes.io/finalizer"]}})");
 }
 
 }  // namespace

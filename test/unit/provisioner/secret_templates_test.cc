@@ -5,6 +5,7 @@
 
 #include "apis/core/v1/maps.h"
 #include "cmd/provisioner/template_expansion.h"
+#include "test/support/oracle_rows.h"
 
 namespace csinative::provisioner {
 namespace {
@@ -22,7 +23,8 @@ constexpr const char* kProvName = "csi.storage.k8s.io/provisioner-secret-name";
 constexpr const char* kProvNs = "csi.storage.k8s.io/provisioner-secret-namespace";
 
 struct SecretCase {
-  std::string name;  // situation -> result, with the row of provisioner 22.2
+  std::string rows = "";  // of the oracle
+  std::string name;       // situation -> result
   const SecretKeys* kind = &kNodePublish;
   Parameters parameters;
   bool has_claim = true;
@@ -40,6 +42,7 @@ class ResolveSecretTest : public ::testing::TestWithParam<SecretCase> {};
 
 TEST_P(ResolveSecretTest, FollowsTheOracle) {
   const SecretCase& c = GetParam();
+  const oracle::Rows rows(c.rows);
   core::PersistentVolumeClaim claim;
   claim.mutable_metadata()->set_namespace_(c.claim_namespace);
   claim.mutable_metadata()->set_name(c.claim_name);
@@ -56,54 +59,73 @@ TEST_P(ResolveSecretTest, FollowsTheOracle) {
 INSTANTIATE_TEST_SUITE_P(
     Rows, ResolveSecretTest,
     ::testing::Values(
-        SecretCase{.name = "22.2/1 no keys -> no reference", .expected = ""},
-        SecretCase{.name = "22.2/2 empty values -> error",
+        SecretCase{.rows = "provisioner/22.2/1", .name = "no keys -> no reference", .expected = ""},
+        SecretCase{.rows = "provisioner/22.2/2",
+                   .name = "empty values -> error",
                    .parameters = {{kDepName, ""}, {kDepNs, ""}}},
-        SecretCase{.name = "22.2/3 deprecated name only -> error",
+        SecretCase{.rows = "provisioner/22.2/3",
+                   .name = "deprecated name only -> error",
                    .parameters = {{kDepName, "name"}}},
-        SecretCase{.name = "22.2/3 name only -> error", .parameters = {{kName, "name"}}},
-        SecretCase{.name = "22.2/3 deprecated namespace only -> error",
+        SecretCase{.rows = "provisioner/22.2/3",
+                   .name = "name only -> error",
+                   .parameters = {{kName, "name"}}},
+        SecretCase{.rows = "provisioner/22.2/3",
+                   .name = "deprecated namespace only -> error",
                    .parameters = {{kDepNs, "ns"}}},
-        SecretCase{.name = "22.2/3 namespace only -> error", .parameters = {{kNs, "ns"}}},
-        SecretCase{.name = "22.2/4 deprecated pair -> reference",
+        SecretCase{.rows = "provisioner/22.2/3",
+                   .name = "namespace only -> error",
+                   .parameters = {{kNs, "ns"}}},
+        SecretCase{.rows = "provisioner/22.2/4",
+                   .name = "deprecated pair -> reference",
                    .parameters = {{kDepName, "name"}, {kDepNs, "ns"}},
                    .expected = "ns/name"},
         SecretCase{
-            .name = "22.2/5 both pairs -> error",
+            .rows = "provisioner/22.2/5",
+            .name = "both pairs -> error",
             .parameters = {{kDepName, "name"}, {kDepNs, "ns"}, {kName, "name"}, {kNs, "ns"}}},
-        SecretCase{.name = "22.2/6 deprecated pair and name -> error",
+        SecretCase{.rows = "provisioner/22.2/6",
+                   .name = "deprecated pair and name -> error",
                    .parameters = {{kDepName, "name"}, {kDepNs, "ns"}, {kName, "name"}}},
-        SecretCase{.name = "22.2/7 deprecated pair and namespace -> error",
+        SecretCase{.rows = "provisioner/22.2/7",
+                   .name = "deprecated pair and namespace -> error",
                    .parameters = {{kDepName, "name"}, {kDepNs, "ns"}, {kNs, "ns"}}},
-        SecretCase{.name = "22.2/8 deprecated name, current namespace -> reference",
+        SecretCase{.rows = "provisioner/22.2/8",
+                   .name = "deprecated name, current namespace -> reference",
                    .parameters = {{kDepName, "name"}, {kNs, "ns"}},
                    .expected = "ns/name"},
-        SecretCase{.name = "22.2/9 current pair -> reference",
+        SecretCase{.rows = "provisioner/22.2/9",
+                   .name = "current pair -> reference",
                    .parameters = {{kName, "name"}, {kNs, "ns"}},
                    .expected = "ns/name"},
-        SecretCase{.name = "22.2/10 provisioner, deprecated pair, no claim -> reference",
+        SecretCase{.rows = "provisioner/22.2/10",
+                   .name = "provisioner, deprecated pair, no claim -> reference",
                    .kind = &kProvisioner,
                    .parameters = {{kProvDepName, "name"}, {kProvDepNs, "ns"}},
                    .has_claim = false,
                    .expected = "ns/name"},
-        SecretCase{.name = "22.2/11 provisioner, values independent of the claim -> reference",
+        SecretCase{.rows = "provisioner/22.2/11",
+                   .name = "provisioner, values independent of the claim -> reference",
                    .kind = &kProvisioner,
                    .parameters = {{kProvDepName, "param-name"}, {kProvDepNs, "param-ns"}},
                    .claim_namespace = "ns",
                    .claim_name = "name",
                    .expected = "param-ns/param-name"},
-        SecretCase{.name = "22.2/12 invalid name -> error",
+        SecretCase{.rows = "provisioner/22.2/12",
+                   .name = "invalid name -> error",
                    .parameters = {{kDepName, "bad name"}, {kDepNs, "ns"}}},
-        SecretCase{.name = "22.2/13 invalid namespace -> error",
+        SecretCase{.rows = "provisioner/22.2/13",
+                   .name = "invalid namespace -> error",
                    .parameters = {{kDepName, "name"}, {kDepNs, "bad ns"}}},
-        SecretCase{.name = "22.2/14 template without a namespace -> error",
+        SecretCase{.rows = "provisioner/22.2/14",
+                   .name = "template without a namespace -> error",
                    .kind = &kProvisioner,
                    .parameters = {{kProvName,
                                    "static-${pv.name}-${pvc.namespace}-${pvc.name}-"
                                    "${pvc.annotations['akey']}"}},
                    .claim_namespace = "ns",
                    .claim_name = "name"},
-        SecretCase{.name = "22.2/15 provisioner templates -> resolved",
+        SecretCase{.rows = "provisioner/22.2/15",
+                   .name = "provisioner templates -> resolved",
                    .kind = &kProvisioner,
                    .parameters = {{kProvName, "static-${pvc.name}-${pvc.annotations['akey']}"},
                                   {kProvNs, "static-${pvc.namespace}"}},
@@ -111,7 +133,8 @@ INSTANTIATE_TEST_SUITE_P(
                    .claim_name = "name",
                    .annotation = "avalue",
                    .expected = "static-pvcnamespace/static-name-avalue"},
-        SecretCase{.name = "22.2/16 node publish templates -> resolved",
+        SecretCase{.rows = "provisioner/22.2/16",
+                   .name = "node publish templates -> resolved",
                    .parameters = {{kDepName,
                                    "static-${pv.name}-${pvc.namespace}-${pvc.name}-"
                                    "${pvc.annotations['akey']}"},
@@ -122,7 +145,8 @@ INSTANTIATE_TEST_SUITE_P(
                    .volume_name = "pvname",
                    .expected = "static-pvname-pvcnamespace/"
                                "static-pvname-pvcnamespace-pvcname-avalue"},
-        SecretCase{.name = "22.2/17 provisioner with volume name -> resolved",
+        SecretCase{.rows = "provisioner/22.2/17",
+                   .name = "provisioner with volume name -> resolved",
                    .kind = &kProvisioner,
                    .parameters = {{kProvDepName,
                                    "static-provisioner-${pv.name}-${pvc.namespace}-${pvc.name}"},
@@ -132,28 +156,33 @@ INSTANTIATE_TEST_SUITE_P(
                    .volume_name = "pvname",
                    .expected = "static-provisioner-pvname-pvcnamespace/"
                                "static-provisioner-pvname-pvcnamespace-pvcname"},
-        SecretCase{.name = "22.2/18 claim name as name -> resolved",
+        SecretCase{.rows = "provisioner/22.2/18",
+                   .name = "claim name as name -> resolved",
                    .kind = &kProvisioner,
                    .parameters = {{kProvDepName, "${pvc.name}"}, {kProvDepNs, "ns"}},
                    .claim_namespace = "pvcns",
                    .claim_name = "pvcname",
                    .expected = "ns/pvcname"},
-        SecretCase{.name = "22.2/19 claim name and namespace -> resolved",
+        SecretCase{.rows = "provisioner/22.2/19",
+                   .name = "claim name and namespace -> resolved",
                    .kind = &kProvisioner,
                    .parameters = {{kProvDepName, "${pvc.name}"}, {kProvDepNs, "${pvc.namespace}"}},
                    .claim_namespace = "pvcns",
                    .claim_name = "pvcname",
                    .expected = "pvcns/pvcname"},
         SecretCase{
-            .name = "22.2/20 static name in the claim's namespace -> resolved",
+            .rows = "provisioner/22.2/20",
+            .name = "static name in the claim's namespace -> resolved",
             .kind = &kProvisioner,
             .parameters = {{kProvDepName, "static-name-1"}, {kProvDepNs, "${pvc.namespace}"}},
             .claim_namespace = "ns",
             .claim_name = "name",
             .expected = "ns/static-name-1"},
-        SecretCase{.name = "22.2/21 unknown token in the namespace -> error",
+        SecretCase{.rows = "provisioner/22.2/21",
+                   .name = "unknown token in the namespace -> error",
                    .parameters = {{kDepName, "myname"}, {kDepNs, "mynamespace${bar}"}}},
-        SecretCase{.name = "22.2/22 unknown token in the name -> error",
+        SecretCase{.rows = "provisioner/22.2/22",
+                   .name = "unknown token in the name -> error",
                    .parameters = {{kDepName, "myname${foo}"}, {kDepNs, "mynamespace"}}},
         SecretCase{.name = "claim name in a namespace -> error",
                    .parameters = {{kName, "n"}, {kNs, "${pvc.name}"}},

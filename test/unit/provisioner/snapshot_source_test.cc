@@ -5,6 +5,7 @@
 
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/well_known.h"
+#include "test/support/oracle_rows.h"
 
 namespace csinative::provisioner {
 namespace {
@@ -17,7 +18,8 @@ constexpr char kContent[] = R"({"metadata":{"name":"c"},"spec":{"driver":"drv",
     "status":{"snapshotHandle":"sid"}})";
 
 struct SnapshotCase {
-  std::string name;  // with the row of provisioner 22.7
+  std::string rows = "";  // of the oracle
+  std::string name;
   std::string snapshot = kSnapshot;
   std::string content = kContent;
   std::string request = "1000";
@@ -33,6 +35,7 @@ class SnapshotSourceTest : public ::testing::TestWithParam<SnapshotCase> {};
 
 TEST_P(SnapshotSourceTest, FollowsTheOracle) {
   const SnapshotCase& c = GetParam();
+  const oracle::Rows rows(c.rows);
   rapidjson::Document snapshot;
   snapshot.Parse(c.snapshot.c_str());
   rapidjson::Document content;
@@ -58,19 +61,23 @@ TEST_P(SnapshotSourceTest, FollowsTheOracle) {
 INSTANTIATE_TEST_SUITE_P(
     Rows, SnapshotSourceTest,
     ::testing::Values(
-        SnapshotCase{.name = "22.7/1 matching", .usable = true},
+        SnapshotCase{.rows = "provisioner/22.7/1", .name = "matching", .usable = true},
         SnapshotCase{.name = "larger claim", .request = "1Gi", .usable = true},
-        SnapshotCase{.name = "22.7/3 smaller claim", .request = "100"},
+        SnapshotCase{.rows = "provisioner/22.7/3", .name = "smaller claim", .request = "100"},
         SnapshotCase{.name = "claim without a request", .request = ""},
-        SnapshotCase{.name = "22.7/7 not ready",
+        SnapshotCase{.rows = "provisioner/22.7/7",
+                     .name = "not ready",
                      .snapshot = R"({"metadata":{"name":"s","namespace":"ns","uid":"u"},
                          "status":{"readyToUse":false,"boundVolumeSnapshotContentName":"c"}})"},
-        SnapshotCase{.name = "22.7/8 readyToUse missing",
+        SnapshotCase{.rows = "provisioner/22.7/8",
+                     .name = "readyToUse missing",
                      .snapshot = R"({"metadata":{"name":"s","namespace":"ns","uid":"u"},
                          "status":{"boundVolumeSnapshotContentName":"c"}})"},
-        SnapshotCase{.name = "22.7/9 status missing",
+        SnapshotCase{.rows = "provisioner/22.7/9",
+                     .name = "status missing",
                      .snapshot = R"({"metadata":{"name":"s","namespace":"ns","uid":"u"}})"},
-        SnapshotCase{.name = "22.7/10 no bound content",
+        SnapshotCase{.rows = "provisioner/22.7/10",
+                     .name = "no bound content",
                      .snapshot = R"({"metadata":{"name":"s","namespace":"ns","uid":"u"},
                          "status":{"readyToUse":true}})"},
         SnapshotCase{.name = "no restoreSize",
@@ -82,23 +89,31 @@ INSTANTIATE_TEST_SUITE_P(
                      .snapshot = R"({"metadata":{"name":"s","namespace":"ns","uid":"u"},
                          "status":{"readyToUse":true,"restoreSize":1001,
                          "boundVolumeSnapshotContentName":"c"}})"},
-        SnapshotCase{.name = "22.7/11 content of another UID",
+        SnapshotCase{.rows = "provisioner/22.7/11",
+                     .name = "content of another UID",
                      .content = R"({"spec":{"driver":"drv","volumeSnapshotRef":{"name":"s",
                          "namespace":"ns","uid":"x"}},"status":{"snapshotHandle":"sid"}})"},
-        SnapshotCase{.name = "22.7/11 content of another namespace",
+        SnapshotCase{.rows = "provisioner/22.7/11",
+                     .name = "content of another namespace",
                      .content = R"({"spec":{"driver":"drv","volumeSnapshotRef":{"name":"s",
                          "namespace":"x","uid":"u"}},"status":{"snapshotHandle":"sid"}})"},
-        SnapshotCase{.name = "22.7/11 content of another name",
+        SnapshotCase{.rows = "provisioner/22.7/11",
+                     .name = "content of another name",
                      .content = R"({"spec":{"driver":"drv","volumeSnapshotRef":{"name":"x",
                          "namespace":"ns","uid":"u"}},"status":{"snapshotHandle":"sid"}})"},
-        SnapshotCase{.name = "22.7/12 another driver", .provisioner = "another-driver"},
-        SnapshotCase{.name = "22.7/13 content without status",
+        SnapshotCase{.rows = "provisioner/22.7/12",
+                     .name = "another driver",
+                     .provisioner = "another-driver"},
+        SnapshotCase{.rows = "provisioner/22.7/13",
+                     .name = "content without status",
                      .content = R"({"spec":{"driver":"drv","volumeSnapshotRef":{"name":"s",
                          "namespace":"ns","uid":"u"}}})"},
-        SnapshotCase{.name = "22.7/13 content without handle",
+        SnapshotCase{.rows = "provisioner/22.7/13",
+                     .name = "content without handle",
                      .content = R"({"spec":{"driver":"drv","volumeSnapshotRef":{"name":"s",
                          "namespace":"ns","uid":"u"}},"status":{}})"},
-        SnapshotCase{.name = "22.7/15 other mode with permission",
+        SnapshotCase{.rows = "provisioner/22.7/15",
+                     .name = "other mode with permission",
                      .content = R"({"metadata":{"annotations":{
                          "snapshot.storage.kubernetes.io/allow-volume-mode-change":"true"}},
                          "spec":{"driver":"drv","sourceVolumeMode":"Filesystem",
@@ -113,28 +128,34 @@ INSTANTIATE_TEST_SUITE_P(
                          "volumeSnapshotRef":{"name":"s","namespace":"ns","uid":"u"}},
                          "status":{"snapshotHandle":"sid"}})",
                      .mode = "Block"},
-        SnapshotCase{.name = "22.7/16 other mode without permission", .mode = "Block"},
+        SnapshotCase{.rows = "provisioner/22.7/16",
+                     .name = "other mode without permission",
+                     .mode = "Block"},
         SnapshotCase{.name = "other mode, check switched off",
                      .mode = "Block",
                      .conversion = ModeConversion::kFree,
                      .usable = true},
         SnapshotCase{.name = "claim without a mode", .mode = "", .usable = true},
-        SnapshotCase{.name = "22.7/17 content without a mode",
+        SnapshotCase{.rows = "provisioner/22.7/17",
+                     .name = "content without a mode",
                      .content = R"({"spec":{"driver":"drv","volumeSnapshotRef":{"name":"s",
                          "namespace":"ns","uid":"u"}},"status":{"snapshotHandle":"sid"}})",
                      .mode = "Block",
                      .usable = true},
-        SnapshotCase{.name = "22.7/19 terminating",
+        SnapshotCase{.rows = "provisioner/22.7/19",
+                     .name = "terminating",
                      .snapshot = R"({"metadata":{"name":"s","namespace":"ns","uid":"u",
                          "deletionTimestamp":"2024-01-01T00:00:00Z"},
                          "status":{"readyToUse":true,"boundVolumeSnapshotContentName":"c"}})"},
-        SnapshotCase{.name = "22.7/20 terminating with another finalizer",
+        SnapshotCase{.rows = "provisioner/22.7/20",
+                     .name = "terminating with another finalizer",
                      .snapshot = R"({"metadata":{"name":"s","namespace":"ns","uid":"u",
                          "finalizers":["some-other-finalizer"],
                          "deletionTimestamp":"2024-01-01T00:00:00Z"},
                          "status":{"readyToUse":true,"boundVolumeSnapshotContentName":"c"}})"},
         SnapshotCase{
-            .name = "22.7/21 terminating with our finalizer",
+            .rows = "provisioner/22.7/21",
+            .name = "terminating with our finalizer",
             .snapshot = R"({"metadata":{"name":"s","namespace":"ns","uid":"u","finalizers":[
                 "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection"],
                 "deletionTimestamp":"2024-01-01T00:00:00Z"},

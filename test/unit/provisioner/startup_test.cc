@@ -6,11 +6,13 @@
 
 #include "lib/async/run.h"
 #include "lib/async/virtual_loop.h"
+#include "lib/csi/identity.h"
 #include "lib/kube/client.h"
 #include "proto/csi/v1/csi.pb.h"
 #include "test/support/fake_api_transport.h"
 #include "test/support/fake_channel.h"
 #include "test/support/kube_wire.h"
+#include "test/support/oracle.h"
 
 namespace csinative::provisioner {
 namespace {
@@ -60,6 +62,39 @@ TEST_F(StartupTest, CapabilitiesBecomeFeatures) {
   EXPECT_TRUE(features->single_node_multi_writer);
   EXPECT_FALSE(features->create_delete_snapshot);
   EXPECT_FALSE(features->modify_volume);
+}
+
+TEST_F(StartupTest, NameOfTheDriverIsWhatItSays) {
+  constexpr char kInfo[] = "/csi.v1.Identity/GetPluginInfo";
+  const auto ask = [this] {
+    return async::RunTask(scheduler_, loop_, csi::GetDriverName(channel_));
+  };
+  ::csi::v1::GetPluginInfoResponse info;
+  {
+    const oracle::Row row("provisioner/22.1/1");
+    info.set_name("csi/example-1");
+    channel_.Answer(kInfo, info);
+    EXPECT_EQ(*ask(), "csi/example-1");
+    info.set_name("csi/example-2");
+    channel_.Answer(kInfo, info);
+    EXPECT_EQ(*ask(), "csi/example-2");
+  }
+  {
+    const oracle::Row row("provisioner/22.1/2");
+    info.set_name("csi/example");
+    channel_.Answer(kInfo, info);
+    EXPECT_EQ(*ask(), "csi/example");
+  }
+  {
+    const oracle::Row row("provisioner/22.1/3");
+    channel_.Fail(kInfo, RpcStatus(13, "mock error"));
+    EXPECT_FALSE(ask().ok());
+  }
+  {
+    const oracle::Row row("provisioner/22.1/4");
+    channel_.Answer(kInfo, ::csi::v1::GetPluginInfoResponse());
+    EXPECT_FALSE(ask().ok());
+  }
 }
 
 TEST_F(StartupTest, ControllerIsAskedEvenWhenItIsNotReported) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "apis/core/v1/well_known.h"
+#include "apis/json/from_json.h"
 #include "lib/base/json_string.h"
 #include "lib/base/strings.h"
 #include "test/support/unlimited_client.h"
@@ -39,8 +40,10 @@ void World::Start() {
   deps.event_client = client_.get();
   deps.channel = &channel_;
   deps.registry = &registry_;
+  deps.log = log::Logger(std::make_shared<log::Backend>(log_));
   deps.host_name = "host";
-  deps.names = {kDriver, ""};
+  deps.migrated_channel = &migrated_channel_;
+  deps.names = names;
   deps.features = features;
   deps.config = config;
   deps.identity = "test-provisioner";
@@ -48,6 +51,64 @@ void World::Start() {
   running_ = std::make_unique<async::Scope>(loop_);
   running_->Spawn(controller_->Run());
   Settle();
+}
+
+Provisioner::Deps World::ProvisionerDeps(DriverCalls* driver, ClaimHold* hold,
+                                         kube::EventBroadcaster& broadcaster) {
+  return {random_.get(),
+          client_.get(),
+          &controller_->caches(),
+          driver,
+          kube::EventRecorder(broadcaster, "external-provisioner"),
+          log::Logger(),
+          names,
+          features,
+          config,
+          "test-provisioner",
+          hold,
+          [this](const std::string& snapshot, const std::string& claim) {
+            const auto restores = controller_->caches().PendingRestoresOf(snapshot);
+            return std::ranges::any_of(
+                restores, [&](const auto& other) { return other.metadata().uid() != claim; });
+          }};
+}
+
+ProvisionResult World::Attempt(core::PersistentVolumeClaim claim, storage::StorageClass klass,
+                               std::string selected_node) {
+  DriverCalls driver(channel_, migrated_channel_, config.call_timeout);
+  kube::EventBroadcaster broadcaster(loop_, *random_, *client_, log::Logger());
+  ClaimHold hold(client_.get(), names.driver, ClaimHold::Mode::kOff);
+  Provisioner provisioner(ProvisionerDeps(&driver, &hold, broadcaster));
+  return Wait(provisioner.Provision(std::move(claim), std::move(klass), std::move(selected_node)));
+}
+
+Status World::DeleteStorage(core::PersistentVolume volume) {
+  DriverCalls driver(channel_, migrated_channel_, config.call_timeout);
+  StorageDeletion deletion(
+      {client_.get(), &controller_->caches(), &driver, log::Logger(), names, features});
+  return Wait(deletion.Delete(std::move(volume)));
+}
+
+namespace {
+
+template <typename T>
+T Parse(const std::string& json) {
+  T object;
+  const Status parsed = apis::FromJsonString(json, &object);
+  EXPECT_TRUE(parsed.ok()) << json << ": " << parsed.message();
+  return object;
+}
+
+}  // namespace
+
+core::PersistentVolumeClaim World::ParseClaim(const std::string& json) {
+  return Parse<core::PersistentVolumeClaim>(json);
+}
+storage::StorageClass World::ParseClass(const std::string& json) {
+  return Parse<storage::StorageClass>(json);
+}
+core::PersistentVolume World::ParseVolume(const std::string& json) {
+  return Parse<core::PersistentVolume>(json);
 }
 
 void World::Stop() {
@@ -102,19 +163,38 @@ void World::AddSecret(const std::string& ns, const std::string& name, const std:
              JsonString(base64), "}}"));
 }
 
+void World::CallDocument(kube::ApiRequest request, const std::string& resource,
+                         const std::string& ns, const std::string& name,
+                         const std::string& subresource) {
+  request.path = StrCat("/apis/snapshot.storage.k8s.io/v1/", ns.empty() ? "" : "namespaces/", ns,
+                        ns.empty() ? "" : "/", resource, "/", name, subresource.empty() ? "" : "/",
+                        subresource);
+  request.accept = "application/json";
+  auto answer = Wait(admin_transport_.Do(std::move(request)));
+  ASSERT_TRUE(answer.ok() && answer->code == 200) << (answer.ok() ? answer->body : "");
+}
+
 void World::MergeDocument(const std::string& resource, const std::string& ns,
                           const std::string& name, const std::string& patch,
                           const std::string& subresource) {
   kube::ApiRequest request;
   request.method = "PATCH";
-  request.path = StrCat("/apis/snapshot.storage.k8s.io/v1/", ns.empty() ? "" : "namespaces/", ns,
-                        ns.empty() ? "" : "/", resource, "/", name, subresource.empty() ? "" : "/",
-                        subresource);
-  request.accept = "application/json";
   request.content_type = "application/merge-patch+json";
   request.body = patch;
-  auto answer = Wait(admin_transport_.Do(std::move(request)));
-  ASSERT_TRUE(answer.ok() && answer->code == 200) << (answer.ok() ? answer->body : "");
+  CallDocument(std::move(request), resource, ns, name, subresource);
+}
+
+void World::RemoveDocument(const std::string& resource, const std::string& ns,
+                           const std::string& name) {
+  kube::ApiRequest request;
+  request.method = "DELETE";
+  CallDocument(std::move(request), resource, ns, name, "");
+}
+
+void World::AddGrant(const std::string& ns, const std::string& from, const std::string& to) {
+  Add(StrCat(R"({"apiVersion":"gateway.networking.k8s.io/v1beta1","kind":"ReferenceGrant",
+      "metadata":{"name":"grant","namespace":)",
+             JsonString(ns), R"(},"spec":{"from":[)", from, R"(],"to":[)", to, "]}}"));
 }
 
 void World::RemoveClaim(const std::string& name, const std::string& ns) {

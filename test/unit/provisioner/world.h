@@ -19,7 +19,9 @@
 #include "lib/async/run.h"
 #include "lib/async/sleep.h"
 #include "lib/async/virtual_loop.h"
+#include "lib/base/strings.h"
 #include "lib/kube/client.h"
+#include "lib/log/output.h"
 #include "test/support/apiserver/api_handler.h"
 #include "test/support/fake_channel.h"
 #include "test/support/in_process_api.h"
@@ -59,8 +61,20 @@ class World {
   ~World();
 
   // Before Start().
+  DriverNames names{kDriver, ""};
   DriverFeatures features;
   ProvisionConfig config;
+
+  // One attempt on its own, with caches as they are: the result that the controllers would act
+  // upon. With worker_threads 0 they leave the claim alone.
+  ProvisionResult Attempt(core::PersistentVolumeClaim claim, storage::StorageClass klass,
+                          std::string selected_node = "");
+  // Deletes at the driver and nothing else.
+  Status DeleteStorage(core::PersistentVolume volume);
+  // Of what the API server has; JSON for objects that need not be there.
+  static core::PersistentVolumeClaim ParseClaim(const std::string& json);
+  static storage::StorageClass ParseClass(const std::string& json);
+  static core::PersistentVolume ParseVolume(const std::string& json);
 
   // Runs the controllers until their caches are full.
   void Start();
@@ -85,6 +99,9 @@ class World {
   // The same for a snapshot object, which has no message.
   void MergeDocument(const std::string& resource, const std::string& ns, const std::string& name,
                      const std::string& patch, const std::string& subresource);
+  void RemoveDocument(const std::string& resource, const std::string& ns, const std::string& name);
+  // A ReferenceGrant with these members of its lists, as JSON.
+  void AddGrant(const std::string& ns, const std::string& from, const std::string& to);
   template <typename T>
   void Remove(kube::ObjectName name) {
     Status done = Wait(admin_->Delete<T>(std::move(name)));
@@ -112,6 +129,8 @@ class World {
   std::vector<std::string> Events();
   // Names of calls to the driver, in order.
   std::vector<std::string> Calls() const { return channel_.MethodNames(); }
+  // Of these, calls that are measured as migrated.
+  const std::vector<std::string>& MigratedCalls() const { return migrated_channel_.methods; }
   // The requests of one method.
   template <typename Request>
   std::vector<Request> Requests(const std::string& method) const {
@@ -121,10 +140,13 @@ class World {
     }
     return out;
   }
+  // The controllers' log.
+  std::string Log() const { return Join(log_->Records(), "\n"); }
   // The value of a series, or 0.
   double Counter(const std::string& family, std::initializer_list<std::string_view> labels);
 
   testing::FakeChannel& driver() { return channel_; }
+  kube::Client& client() { return *client_; }
   // CreateVolume answers with this id and the requested size, DeleteVolume with success.
   void UseGoodDriver();
   apiserver::ApiHandler& api() { return api_; }
@@ -138,6 +160,26 @@ class World {
 
  private:
   static void Fail(const Status& status);
+  void CallDocument(kube::ApiRequest request, const std::string& resource, const std::string& ns,
+                    const std::string& name, const std::string& subresource);
+  // Deps of a Provisioner of its own.
+  Provisioner::Deps ProvisionerDeps(DriverCalls* driver, ClaimHold* hold,
+                                    kube::EventBroadcaster& broadcaster);
+
+  // Notes what passes.
+  class NotingChannel final : public rpc::Channel {
+   public:
+    explicit NotingChannel(testing::FakeChannel& inner) : inner_(inner) {}
+    async::Task<Status> Call(std::string method, const google::protobuf::Message& request,
+                             google::protobuf::Message* response) override {
+      methods.push_back(method.substr(method.rfind('/') + 1));
+      return inner_.Call(std::move(method), request, response);
+    }
+    std::vector<std::string> methods;
+
+   private:
+    testing::FakeChannel& inner_;
+  };
 
   std::unique_ptr<Random> random_ = NewSeededRandom(42);
   async::VirtualScheduler scheduler_;
@@ -148,7 +190,9 @@ class World {
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<kube::Client> admin_;
   testing::FakeChannel channel_;
+  NotingChannel migrated_channel_{channel_};
   metrics::Registry registry_;
+  std::shared_ptr<log::CollectingOutput> log_ = std::make_shared<log::CollectingOutput>();
   std::unique_ptr<ProvisionController> controller_;
   std::unique_ptr<async::Scope> running_;
 };
