@@ -17,6 +17,10 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::EndsWith;
 
+// Where the time is not the matter: a busy machine must not lose the Lease.
+constexpr char kLongLease[] = "--leader-election-lease-duration=60s";
+constexpr char kLongDeadline[] = "--leader-election-renew-deadline=40s";
+
 // In front of a program: it believes to be on another machine.
 const std::vector<std::string>& OnAnotherHost() {
   static const std::vector<std::string> wrapper = {"/usr/bin/unshare",
@@ -174,10 +178,8 @@ TEST_F(ReportTest, LeaderWhoseRenewalIsTooSlowStandsAgainInItsProcess) {
 TEST_F(ReportTest, LeaderThatIsToldToEndDoesNotStandAgain) {
   StartWorld();
   for (const Controller& controller : {kAttacher, kProvisioner}) {
-    // Long times, so that a busy machine does not lose the Lease.
-    Program& program = StartLeader(controller, {kGate, "--leader-election-restart-in-place",
-                                                "--leader-election-lease-duration=60s",
-                                                "--leader-election-renew-deadline=40s"});
+    Program& program = StartLeader(
+        controller, {kGate, "--leader-election-restart-in-place", kLongLease, kLongDeadline});
     program.child().Signal(SIGTERM);
     EXPECT_EQ(ExitCode(program), 1);
     EXPECT_FALSE(program.Logged("Starting anew"));
@@ -190,8 +192,9 @@ TEST_F(ReportTest, LeaderThatIsToldToEndFinishesItsCallAndMakesRoom) {
   StartApi();
   StartDriver({"--delay=CreateVolume=3s"});
   AddClass();
-  Program& leader = StartLeader(kProvisioner, {kGate});
-  Program& standby = StartStandby(kProvisioner, {kGate});
+  const std::vector<std::string> flags = {kGate, kLongLease, kLongDeadline};
+  Program& leader = StartLeader(kProvisioner, flags);
+  Program& standby = StartStandby(kProvisioner, flags);
   constexpr char kCall[] = "\"GRPC call\" method=\"/csi.v1.Controller/CreateVolume\"";
   AddClaim("first");
   ASSERT_TRUE(Until([&] { return leader.Logged(kCall); }));
