@@ -16,8 +16,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
+
+// Where the time is not the matter: a busy machine must not lose the Lease.
+constexpr char kLongLease[] = "--leader-election-lease-duration=60s";
+constexpr char kLongDeadline[] = "--leader-election-renew-deadline=40s";
 
 // In front of a program: it believes to be on another machine.
 const std::vector<std::string>& OnAnotherHost() {
@@ -176,7 +178,8 @@ TEST_F(ReportTest, LeaderWhoseRenewalIsTooSlowStandsAgainInItsProcess) {
 TEST_F(ReportTest, LeaderThatIsToldToEndDoesNotStandAgain) {
   StartWorld();
   for (const Controller& controller : {kAttacher, kProvisioner}) {
-    Program& program = StartLeader(controller, {kGate, "--leader-election-restart-in-place"});
+    Program& program = StartLeader(
+        controller, {kGate, "--leader-election-restart-in-place", kLongLease, kLongDeadline});
     program.child().Signal(SIGTERM);
     EXPECT_EQ(ExitCode(program), 1);
     EXPECT_FALSE(program.Logged("Starting anew"));
@@ -189,8 +192,9 @@ TEST_F(ReportTest, LeaderThatIsToldToEndFinishesItsCallAndMakesRoom) {
   StartApi();
   StartDriver({"--delay=CreateVolume=3s"});
   AddClass();
-  Program& leader = StartLeader(kProvisioner, {kGate});
-  Program& standby = StartStandby(kProvisioner, {kGate});
+  const std::vector<std::string> flags = {kGate, kLongLease, kLongDeadline};
+  Program& leader = StartLeader(kProvisioner, flags);
+  Program& standby = StartStandby(kProvisioner, flags);
   constexpr char kCall[] = "\"GRPC call\" method=\"/csi.v1.Controller/CreateVolume\"";
   AddClaim("first");
   ASSERT_TRUE(Until([&] { return leader.Logged(kCall); }));
@@ -200,12 +204,12 @@ TEST_F(ReportTest, LeaderThatIsToldToEndFinishesItsCallAndMakesRoom) {
   EXPECT_EQ(ExitCode(leader), 1);
   const MonotonicTime released = loop_.Now();
   EXPECT_EQ(leader.Lines(kCall), 1);
-  EXPECT_THAT(leader.Stderr(), HasSubstr("\"capacity_bytes\":1073741824"));  // the answer
+  EXPECT_TRUE(leader.Logged("\"Volume is saved\""));
   EXPECT_TRUE(Until([&] { return StandbyLeads(kProvisioner); }));
   EXPECT_LE(loop_.Now() - released, seconds(2));
   ASSERT_TRUE(Until([&] { return Volumes() == 2; }, seconds(30))) << standby.Stderr();
-  // The first volume is the one that the leader's call has made.
-  EXPECT_EQ(standby.Lines(kCall), 2);
+  // The leader has saved the first one before it went.
+  EXPECT_EQ(standby.Lines(kCall), 1);
 }
 
 }  // namespace

@@ -15,11 +15,11 @@
 #include "lib/async/sleep.h"
 #include "lib/base/strings.h"
 #include "lib/csi/calls.h"
-#include "lib/http/client.h"
 #include "lib/mount/mount_table.h"
 #include "proto/pluginregistration/v1/api.pb.h"
 #include "test/integration/volumemanager/mount_namespace.h"
 #include "test/support/apiserver/recording_writer.h"
+#include "test/support/sidecar_fixture.h"
 
 namespace csinative {
 namespace {
@@ -189,11 +189,10 @@ int VolumeManagerFixture::Request(const std::string& method, const std::string& 
 std::string VolumeManagerFixture::Debug(const std::string& target) {
   const auto ports = test::ListeningPorts(manager_->pid());
   if (ports.empty()) return "";
-  auto client = http::NewClient(loop_, {.base_url = StrCat("http://127.0.0.1:", ports[0]),
-                                        .transport = http::ClientConfig::Transport::kBeast});
-  if (!client.ok()) return "";
-  auto response = async::RunTask(loop_, (*client)->Do({.target = target}));
-  return response.ok() && response->status == 200 ? response->body : "";
+  const std::string answer = test::HttpExchange(
+      ports[0], StrCat("GET ", target, " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+  const size_t body = answer.find("\r\n\r\n");
+  return answer.starts_with("HTTP/1.1 200 ") && body != npos ? answer.substr(body + 4) : "";
 }
 
 std::string VolumeManagerFixture::MakeVolume(const std::string& name, bool block,

@@ -46,7 +46,7 @@ class VolumeManagerFixture : public ::testing::Test {
   // A volume of the driver, its object and a claim that is bound to it. Returns the handle. `more`
   // are further fields of the object's CSI source, each with a comma before it.
   std::string MakeVolume(const std::string& name, bool block = false, const std::string& more = "");
-  // The page at the target, e.g. "/debug"; empty: no answer.
+  // The page at the target, e.g. "/debug"; empty: no answer. Blocks; the loop stands still.
   std::string Debug(const std::string& target);
   // Bound to the node and running. Returns the UID.
   std::string StartPod(const std::string& name, const std::string& claim, bool block = false);
