@@ -202,6 +202,22 @@ def _controllers(channels):
                 item["body"] = "<finalizers>"
 
 
+def _map_order(channels):
+    """Upstream goes through a topology's segments in the order of a Go map, which is another one each time."""
+    def sort(value):
+        if isinstance(value, list):
+            for item in value:
+                sort(item)
+        if isinstance(value, dict):
+            for key, item in list(value.items()):
+                if key == "matchExpressions":
+                    item.sort(key=lambda e: e["key"])
+                sort(item)
+
+    for channel in ("api", "objects"):
+        sort(channels[channel])
+
+
 def _metric_counts(channels):
     """Follows from the repetitions above: how often a call was counted."""
     for name, lane in channels["metrics"].items():
@@ -212,7 +228,7 @@ def _metric_counts(channels):
 
 RULES = {
     "repeated-attach": _repeated_attach, "repeated-detach": _repeated_detach, "repeated-deletion": _repeated_deletion,
-    "repeated-provisioning": _repeated_provisioning, "driver-lost": _driver_lost, "error-from-old-copy": _error_from_old_copy, "metric-counts": _metric_counts, "short-names": _short_names, "event-counts": _event_counts, "controllers": _controllers,
+    "repeated-provisioning": _repeated_provisioning, "driver-lost": _driver_lost, "error-from-old-copy": _error_from_old_copy, "metric-counts": _metric_counts, "short-names": _short_names, "event-counts": _event_counts, "controllers": _controllers, "map-order": _map_order,
     "clone-protection": _clone_protection,
     "retries": _retries,
 }
