@@ -13,7 +13,7 @@
 #include "lib/serve/endpoints.h"
 #include "lib/sidecar/debug_report.h"
 #include "lib/sidecar/driver.h"
-#include "lib/sidecar/graceful.h"
+#include "lib/sidecar/leading.h"
 #include "lib/translation/translate.h"
 
 namespace csinative::attacher {
@@ -33,17 +33,11 @@ async::Task<int> Program::Run() {
   if (!asked) co_return 1;
   if (!PrepareElection()) co_return 1;
   BuildController();
-  if (gates_.Enabled(cli::gate::kReleaseLeaderElectionOnExit)) {
-    co_await sidecar::RunUntilSignal(&process_, Work());
-  } else {
-    co_await Work();
-  }
-  co_return election_ ? 1 : 0;
-}
-
-async::Task<void> Program::Work() {
-  if (!election_) return Lead();
-  return election_->Run([this] { return Lead(); });
+  const auto ending = gates_.Enabled(cli::gate::kReleaseLeaderElectionOnExit)
+                          ? sidecar::Ending::kAtSignal
+                          : sidecar::Ending::kAtOnce;
+  co_return co_await sidecar::RunAsLeader(&process_, election_.get(), ending,
+                                          [this] { return controller_->Run(); });
 }
 
 bool Program::Fail(const Status& status, std::string text) {
@@ -64,7 +58,7 @@ bool Program::ConnectToApi() {
   }
   api_ = *std::move(api);
   auto client = api_->NewClient(options_.common.kube_api_qps, options_.common.kube_api_burst,
-                                [this] { return CheckMayAct(); });
+                                [this] { return sidecar::CheckMayAct(election_.get()); });
   if (!client.ok()) return Fail(client.status(), "Failed to create a Clientset");
   client_ = *std::move(client);
   return true;
@@ -189,10 +183,14 @@ void Program::BuildController() {
   deps.loop = &process_.loop();
   deps.random = &process_.random();
   deps.client = client_.get();
-  leading_channel_.emplace(*channel_, [this] { return CheckMayAct().status(); });
+  leading_channel_.emplace(
+      *channel_, [this] { return sidecar::CheckMayAct(election_.get()).status(); },
+      sidecar::kLastCalls);
   deps.channel = &*leading_channel_;
   migrated_channel_.emplace(*channel_);
-  leading_migrated_channel_.emplace(*migrated_channel_, [this] { return CheckMayAct().status(); });
+  leading_migrated_channel_.emplace(
+      *migrated_channel_, [this] { return sidecar::CheckMayAct(election_.get()).status(); },
+      sidecar::kLastCalls);
   deps.migrated_channel = &*leading_migrated_channel_;
   deps.registry = &process_.metrics();
   deps.log = process_.log();
@@ -200,12 +198,5 @@ void Program::BuildController() {
   deps.config = options_.ToConfig(gates_);
   controller_ = std::make_unique<AttachController>(std::move(deps));
 }
-
-Result<MonotonicTime> Program::CheckMayAct() const {
-  if (election_) return election_->CheckMayAct();
-  return MonotonicTime::max();
-}
-
-async::Task<void> Program::Lead() { co_await controller_->Run(); }
 
 }  // namespace csinative::attacher

@@ -44,10 +44,6 @@ class Program {
   bool PrepareElection();
   void BuildController();
   serve::DebugSnapshot TakeSnapshot();
-  Result<MonotonicTime> CheckMayAct() const;
-  // Leads, if that has to be won first.
-  async::Task<void> Work();
-  async::Task<void> Lead();
 
   // One error record, exit 1.
   bool Fail(const Status& status, std::string text);

@@ -31,40 +31,34 @@ async::Task<void> Reconciler::Run() {
 }
 
 async::Task<Status> Reconciler::Pass() {
-  const std::vector<std::string> names = deps_.caches->Ours();
   Expectations expected;
-  CSI_CO_RETURN_IF_ERROR(co_await Expect(&names, &expected));
+  CSI_CO_RETURN_IF_ERROR(co_await Expect(&expected));
   std::ranges::sort(expected, {}, &Expectation::handle);
   const Status read = co_await ReadList(&expected);
   if (!read.ok()) co_return read.WithContext("failed to ListVolumes");
-  std::ranges::sort(expected, {}, &Expectation::name);
-  size_t looked_at = 0;
-  for (const Expectation& one : expected) {
-    if (one.listed != one.attached) Compare(names[one.name], one);
-    if (++looked_at % kBatch == 0) co_await async::Yield();
-  }
-  co_return Status();
+  co_return co_await CompareAll(&expected);
 }
 
-async::Task<Status> Reconciler::Expect(const std::vector<std::string>* names,
-                                       Expectations* expected) const {
-  expected->reserve(names->size());
-  for (size_t i = 0; i < names->size(); ++i) {
-    if (i % kBatch == kBatch - 1) {
+async::Task<Status> Reconciler::Expect(Expectations* expected) const {
+  // The names take three times as much as what is kept, so they do not wait for the list.
+  const std::vector<std::string> names = deps_.caches->Ours();
+  expected->reserve(names.size());
+  size_t looked_at = 0;
+  for (const std::string& name : names) {
+    if (++looked_at % kBatch == 0) {
       co_await async::Yield();
       CSI_CO_RETURN_IF_ERROR(co_await async::CancellationStatus());
     }
-    const std::string& name = (*names)[i];
     const Result<Facts> facts = FactsOf(name);
     if (!facts.ok()) {
       deps_.log.Error(facts.status(), "Failed to find out what the VolumeAttachment is about",
                       "VolumeAttachment", name);
       continue;
     }
-    expected->push_back({.handle = HashOf(facts->handle),
+    expected->push_back({.name = HashOf(name),
+                         .handle = HashOf(facts->handle),
                          .node_id = HashOf(facts->node_id),
                          .resource_version = HashOf(facts->resource_version),
-                         .name = static_cast<uint32_t>(i),
                          .attached = facts->attached});
   }
   co_return Status();
@@ -98,6 +92,22 @@ void Reconciler::Note(const ::csi::v1::ListVolumesResponse_Entry& entry, Expecta
     one.listed = std::ranges::any_of(
         nodes, [&one](const std::string& node) { return HashOf(node) == one.node_id; });
   }
+}
+
+async::Task<Status> Reconciler::CompareAll(Expectations* expected) const {
+  std::erase_if(*expected, [](const Expectation& one) { return one.listed == one.attached; });
+  if (expected->empty()) co_return Status();
+  std::ranges::sort(*expected, {}, &Expectation::name);
+  const std::vector<std::string> names = deps_.caches->Ours();
+  size_t looked_at = 0;
+  for (const std::string& name : names) {
+    const auto one = std::ranges::lower_bound(*expected, HashOf(name), {}, &Expectation::name);
+    if (one != expected->end() && one->name == HashOf(name)) Compare(name, *one);
+    if (++looked_at % kBatch != 0) continue;
+    co_await async::Yield();
+    CSI_CO_RETURN_IF_ERROR(co_await async::CancellationStatus());
+  }
+  co_return Status();
 }
 
 void Reconciler::Compare(const std::string& name, const Expectation& expectation) const {

@@ -5,7 +5,7 @@
 //
 // Nothing is concluded from a list that was not read to its end, nor about an attachment that
 // changed while it was read. What is kept of a list is bounded by the driver's attachments, however
-// long the list is: a few numbers for each.
+// long the list is: 40 bytes for each.
 #pragma once
 
 #include <cstdint>
@@ -52,18 +52,20 @@ class Reconciler {
   // The same, in few bytes, with what the list says. Text is kept as its hash of 64 bits: should
   // two ever be equal by chance, an attachment is synced once too often or once less.
   struct Expectation {
-    size_t handle = 0, node_id = 0, resource_version = 0;
-    uint32_t name = 0;  // its number
+    size_t name = 0, handle = 0, node_id = 0, resource_version = 0;
     bool attached = false;
     bool listed = false;
   };
   using Expectations = std::vector<Expectation>;
 
   async::Task<Status> Pass();
-  async::Task<Status> Expect(const std::vector<std::string>* names, Expectations* expected) const;
-  // Fills `listed`. Both pointers outlive the task.
+  // Fills all but `listed`. The pointer outlives the task.
+  async::Task<Status> Expect(Expectations* expected) const;
+  // Fills `listed`. The pointer outlives the task.
   async::Task<Status> ReadList(Expectations* expected) const;
   static void Note(const ::csi::v1::ListVolumesResponse_Entry& entry, Expectations* expected);
+  // Has those synced that differ. The pointer outlives the task.
+  async::Task<Status> CompareAll(Expectations* expected) const;
   void Compare(const std::string& name, const Expectation& expectation) const;
   Result<Facts> FactsOf(const std::string& name) const;
 

@@ -47,6 +47,10 @@ class HealthCheck {
   // answered, however many hang that were asked before.
   async::Task<HealthReport> Report();
 
+  // For /debug: checks that run, and those that wait for a place.
+  size_t running() const { return places_taken_; }
+  size_t waiting() const { return waiting_.size(); }
+
  private:
   // A question that waits. Lives in the frame of the task that asked.
   struct Waiting {

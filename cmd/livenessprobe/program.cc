@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "lib/async/sync.h"
+#include "lib/base/strings.h"
 #include "lib/csi/connect.h"
 #include "lib/csi/identity.h"
 #include "lib/metrics/process_collector.h"
+#include "lib/sidecar/debug_process.h"
 #include "lib/sidecar/diagnostics.h"
 
 namespace csinative::livenessprobe {
@@ -58,7 +60,7 @@ async::Task<int> Program::CheckOnce() {
 
 async::Task<Result<std::unique_ptr<rpc::Channel>>> Program::Connect() {
   csi::ConnectConfig config{.loop = &process_.loop(), .random = &process_.random()};
-  config.observed = {.log = process_.log(), .operations = operations_};
+  config.observed = {.log = process_.log(), .operations = operations_, .running = calls_};
   config.limit = std::nullopt;
   auto channel = co_await csi::Connect(std::move(config), options_.csi_address);
   if (!channel.ok()) co_return channel.status();
@@ -100,6 +102,7 @@ bool Program::ServeMetricsAlone() {
 }
 
 void Program::AddHealthCheck(const std::string& driver) {
+  driver_ = driver;
   health_.emplace(HealthCheck::Config{.log = process_.log(),
                                       .driver = driver,
                                       .timeout = options_.probe_timeout,
@@ -120,6 +123,10 @@ bool Program::ServeHealth() {
     if (!handled.ok()) process_.Panic(handled.message());
   }
   if (!handled.ok()) return false;
+  if (!options_.http_endpoint.empty()) {
+    // A metrics path of that name has been there first.
+    (void)serve::HandleDebug(health_mux_, [this] { return TakeSnapshot(); });
+  }
   process_.log().Info("ServeMux listening", "address", address);
   auto server =
       http::Listen(process_.real_loop(), {.address = address, .max_connections = kMaxClients},
@@ -136,10 +143,26 @@ async::Task<void> Program::AnswerHealth(http::ResponseWriter* writer) {
   HoldLibrary();
   HealthReport report = co_await health_->Report();
   HoldLibrary();
+  last_report_ = report;
+  last_report_time_ = process_.loop().Now();
   http::Response response{.status = report.status, .body = std::move(report.body)};
   response.headers.Add("Content-Type", "text/plain; charset=utf-8");
   // Fails when the client has left.
   (void)co_await writer->Send(std::move(response));
+}
+
+serve::DebugSnapshot Program::TakeSnapshot() {
+  serve::DebugSnapshot snapshot = sidecar::NewDebugSnapshot(process_);
+  const MonotonicTime now = process_.loop().Now();
+  snapshot.facts = {
+      {"driver", driver_},
+      {"driver's socket", options_.csi_address},
+      {"checks", StrCat(health_->running(), " run, ", health_->waiting(), " wait")},
+      {"last check", last_report_ ? StrCat(last_report_->status, " ", last_report_->body, ", ",
+                                           serve::ShortDuration(now - last_report_time_), " ago")
+                                  : "none"}};
+  sidecar::AddDebugCalls(*calls_, now, &snapshot);
+  return snapshot;
 }
 
 void Program::HoldLibrary() {

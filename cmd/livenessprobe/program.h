@@ -11,10 +11,12 @@
 #include "cmd/livenessprobe/health.h"
 #include "cmd/livenessprobe/options.h"
 #include "lib/async/task.h"
+#include "lib/csi/observed_channel.h"
 #include "lib/http/server.h"
 #include "lib/metrics/csi_operations.h"
 #include "lib/rpc/channel.h"
 #include "lib/rpc/library.h"
+#include "lib/serve/debug_page.h"
 #include "lib/serve/mux.h"
 #include "lib/sidecar/process.h"
 
@@ -39,12 +41,19 @@ class Program {
   bool ServeHealth();
   void AddHealthCheck(const std::string& driver);
   async::Task<void> AnswerHealth(http::ResponseWriter* writer);
+  serve::DebugSnapshot TakeSnapshot();
   // Checks that follow each other soon share the library's start.
   void HoldLibrary();
 
   sidecar::RealProcess& process_;
   const Options& options_;
   std::shared_ptr<metrics::CsiOperations> operations_;
+  // For /debug.
+  const std::shared_ptr<csi::ObservedChannel::Calls> calls_ =
+      std::make_shared<csi::ObservedChannel::Calls>();
+  std::string driver_;  // empty with --once
+  std::optional<HealthReport> last_report_;
+  MonotonicTime last_report_time_{};
   std::optional<HealthCheck> health_;
   std::optional<rpc::LibraryHold> library_;  // until release_
   async::ScopedTimer release_;

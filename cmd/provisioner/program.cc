@@ -15,7 +15,7 @@
 #include "lib/serve/pprof.h"
 #include "lib/sidecar/debug_report.h"
 #include "lib/sidecar/driver.h"
-#include "lib/sidecar/graceful.h"
+#include "lib/sidecar/leading.h"
 #include "lib/translation/translate.h"
 
 namespace csinative::provisioner {
@@ -29,17 +29,11 @@ async::Task<int> Program::Run() {
   if (!PrepareElection() || !Serve()) co_return 255;
   BuildController();
   co_await controller_->Prepare();
-  if (gates_.Enabled(cli::gate::kReleaseLeaderElectionOnExit)) {
-    co_await sidecar::RunUntilSignal(&process_, Work());
-  } else {
-    co_await Work();
-  }
-  co_return election_ ? 1 : 0;
-}
-
-async::Task<void> Program::Work() {
-  if (!election_) return Lead();
-  return election_->Run([this] { return Lead(); });
+  const auto ending = gates_.Enabled(cli::gate::kReleaseLeaderElectionOnExit)
+                          ? sidecar::Ending::kAtSignal
+                          : sidecar::Ending::kAtOnce;
+  co_return co_await sidecar::RunAsLeader(&process_, election_.get(), ending,
+                                          [this] { return controller_->Run(); });
 }
 
 async::Task<bool> Program::ConnectToApi() {
@@ -64,7 +58,7 @@ async::Task<bool> Program::ConnectToApi() {
   // Differs: upstream sends events through the same limit, so that they hold up the volumes.
   for (std::unique_ptr<kube::Client>* out : {&client_, &event_client_}) {
     auto client = api_->NewClient(options_.common.kube_api_qps, options_.common.kube_api_burst,
-                                  [this] { return CheckMayAct(); });
+                                  [this] { return sidecar::CheckMayAct(election_.get()); });
     if (!client.ok()) {
       process_.Fatal(StrCat("Failed to create client: ", client.status().message()));
       co_return false;
@@ -196,7 +190,9 @@ void Program::BuildController() {
   deps.random = &process_.random();
   deps.client = client_.get();
   deps.event_client = event_client_.get();
-  leading_channel_.emplace(*channel_, [this] { return CheckMayAct().status(); });
+  leading_channel_.emplace(
+      *channel_, [this] { return sidecar::CheckMayAct(election_.get()).status(); },
+      sidecar::kLastCalls);
   deps.channel = &*leading_channel_;
   deps.registry = &process_.metrics();
   deps.log = process_.log();
@@ -207,12 +203,5 @@ void Program::BuildController() {
   deps.identity = ProcessIdentity(process_.loop(), process_.random(), features_.name);
   controller_ = std::make_unique<ProvisionController>(std::move(deps));
 }
-
-Result<MonotonicTime> Program::CheckMayAct() const {
-  if (election_) return election_->CheckMayAct();
-  return MonotonicTime::max();
-}
-
-async::Task<void> Program::Lead() { co_await controller_->Run(); }
 
 }  // namespace csinative::provisioner

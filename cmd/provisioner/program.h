@@ -39,10 +39,6 @@ class Program {
   bool PrepareElection();
   bool Serve();
   void BuildController();
-  Result<MonotonicTime> CheckMayAct() const;
-  // Leads, if that has to be won first.
-  async::Task<void> Work();
-  async::Task<void> Lead();
 
   sidecar::RealProcess& process_;
   const Options& options_;

@@ -6,9 +6,11 @@
 
 #include "lib/async/sleep.h"
 #include "lib/async/timeout.h"
+#include "lib/base/strings.h"
 #include "lib/csi/connect.h"
 #include "lib/csi/identity.h"
 #include "lib/serve/pprof.h"
+#include "lib/sidecar/debug_process.h"
 
 namespace csinative::registrar {
 namespace {
@@ -44,6 +46,7 @@ async::Task<Result<std::unique_ptr<csi::ObservedChannel>>> Program::DialDriver()
                            options_.csi_address);
   csi::ConnectConfig config{.loop = &process_.loop(), .random = &process_.random()};
   config.observed.log = process_.log();
+  config.observed.running = calls_;
   return csi::Connect(std::move(config), options_.csi_address);
 }
 
@@ -60,6 +63,7 @@ async::Task<bool> Program::LearnDriverName() {
   // Spelled as upstream spells it.
   if (!name.ok()) co_return Fail(name.status(), "Error retreiving CSI driver name");
   driver_ = *std::move(name);
+  driver_asked_ = Asked{driver_, process_.loop().Now()};
   log.V(2).Info("CSI driver name", "csiDriverName", driver_);
   watch_.emplace(DriverWatch::Config{
       .address = options_.csi_address, .driver = driver_, .log = log, .ask_name = [this] {
@@ -70,8 +74,11 @@ async::Task<bool> Program::LearnDriverName() {
 }
 
 async::Task<Result<std::string>> Program::AskAgain() {
-  CSI_CO_ASSIGN_OR_RETURN(auto channel, co_await DialDriver());
-  co_return co_await AskName(channel.get());
+  auto channel = co_await DialDriver();
+  Result<std::string> name = channel.status();
+  if (channel.ok()) name = co_await AskName(channel->get());
+  driver_asked_ = Asked{name.ok() ? *name : name.status().message(), process_.loop().Now()};
+  co_return name;
 }
 
 bool Program::Listen() {
@@ -176,6 +183,10 @@ bool Program::ServeHttp() {
     status = serve::HandlePprof(mux_);
   }
   if (!status.ok()) return Fail(status, "");
+  if (!options_.http_endpoint.empty()) {
+    status = serve::HandleDebug(mux_, [this] { return TakeSnapshot(); });
+    if (!status.ok()) return Fail(status, "");
+  }
   auto server = http::Listen(process_.real_loop(), {.address = address}, mux_.AsHandler());
   if (!server.ok()) return Fail(server.status(), "");
   http_ = *std::move(server);
@@ -184,10 +195,39 @@ bool Program::ServeHttp() {
 
 async::Task<void> Program::AnswerHealth(http::ResponseWriter* writer) {
   HealthReport report = co_await health_->Report();
+  if (report.status != 0) {
+    health_asked_ = Asked{StrCat(report.status, " ", report.body), process_.loop().Now()};
+  }
   http::Response response{.status = report.status, .body = std::move(report.body)};
   if (response.status == 0) co_return;  // the client has gone
   response.headers.Add("Content-Type", "text/plain; charset=utf-8");
   (void)co_await writer->Send(std::move(response));
+}
+
+serve::DebugSnapshot Program::TakeSnapshot() {
+  serve::DebugSnapshot snapshot = sidecar::NewDebugSnapshot(process_);
+  const MonotonicTime now = process_.loop().Now();
+  const auto add = [&](const char* name, std::string value) {
+    snapshot.facts.emplace_back(name, std::move(value));
+  };
+  const auto ago = [now](MonotonicTime when) {
+    return StrCat(", ", serve::ShortDuration(now - when), " ago");
+  };
+  add("driver", driver_);
+  add("driver's socket", options_.csi_address);
+  add("driver's last answer",
+      driver_asked_ ? driver_asked_->answer + ago(driver_asked_->when) : "none");
+  add("registration socket", socket_->path());
+  add("registration server", !registration_       ? "stopped: the socket cannot be made"
+                             : socket_->Missing() ? "listening, but its socket was removed"
+                                                  : "listening");
+  const auto& told = service_->told();
+  add("registration", !told ? "waiting for the kubelet"
+                            : (told->registered ? "registered" : "refused") + ago(told->when));
+  add("last health check",
+      health_asked_ ? health_asked_->answer + ago(health_asked_->when) : "none");
+  sidecar::AddDebugCalls(*calls_, now, &snapshot);
+  return snapshot;
 }
 
 }  // namespace csinative::registrar

@@ -18,6 +18,7 @@
 #include "lib/http/server.h"
 #include "lib/rpc/channel.h"
 #include "lib/rpc/server.h"
+#include "lib/serve/debug_page.h"
 #include "lib/serve/mux.h"
 #include "lib/sidecar/process.h"
 
@@ -57,10 +58,20 @@ class Program {
   // One error record, exit 1.
   bool Fail(const Status& status, std::string text);
   async::Task<void> AnswerHealth(http::ResponseWriter* writer);
+  serve::DebugSnapshot TakeSnapshot();
 
   sidecar::RealProcess& process_;
   const Options& options_;
   std::string driver_;
+  // For /debug.
+  struct Asked {
+    std::string answer;  // of the driver, or of the last health check
+    MonotonicTime when{};
+  };
+  const std::shared_ptr<csi::ObservedChannel::Calls> calls_ =
+      std::make_shared<csi::ObservedChannel::Calls>();
+  std::optional<Asked> driver_asked_;
+  std::optional<Asked> health_asked_;
   std::optional<DriverWatch> watch_;
   std::optional<RegistrationSocket> socket_;
   std::optional<RegistrationService> service_;

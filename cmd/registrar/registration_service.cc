@@ -80,6 +80,8 @@ async::Task<Status> RegistrationService::GetInfo(::pluginregistration::InfoReque
 async::Task<Status> RegistrationService::NotifyRegistrationStatus(
     ::pluginregistration::RegistrationStatus status,
     ::pluginregistration::RegistrationStatusResponse*) {
+  const async::TaskContext context = co_await async::CurrentContext();
+  told_ = Told{.registered = status.plugin_registered(), .when = context.loop->Now()};
   config_.log.Info("Received NotifyRegistrationStatus call", "status", StatusText(status));
   if (!status.plugin_registered()) {
     config_.log.Error(status.error(),

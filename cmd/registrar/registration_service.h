@@ -5,9 +5,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "lib/async/task.h"
+#include "lib/base/clock.h"
 #include "lib/base/status.h"
 #include "lib/log/logger.h"
 #include "lib/rpc/server.h"
@@ -27,6 +29,13 @@ class RegistrationService {
   };
   explicit RegistrationService(Config config);
 
+  // What the kubelet has said last.
+  struct Told {
+    bool registered = false;
+    MonotonicTime when{};
+  };
+  const std::optional<Told>& told() const { return told_; }
+
   // Adds both methods. This outlives the server.
   void Register(rpc::Server& server);
 
@@ -38,6 +47,7 @@ class RegistrationService {
       ::pluginregistration::RegistrationStatusResponse* response);
 
   const Config config_;
+  std::optional<Told> told_;
 };
 
 // Go's text form of the message: "plugin_registered:true error:\"x\"", unset fields left out.

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "lib/base/strings.h"
-#include "lib/csi/observed_channel.h"
 
 namespace csinative::volumemanager {
 
@@ -23,8 +22,9 @@ async::Task<Result<std::shared_ptr<rpc::Channel>>> Connector::ConnectDriver(std:
       metrics::CsiOperations::Options{.subsystem = "csi", .varying_labels = {"migrated"}});
   operations->SetDriverName(driver);
   auto observed = std::make_unique<csi::ObservedChannel>(
-      *std::move(channel), csi::ObservedChannel::Options{.log = log_.WithValues("driver", driver),
-                                                         .operations = operations});
+      *std::move(channel),
+      csi::ObservedChannel::Options{
+          .log = log_.WithValues("driver", driver), .operations = operations, .running = calls_});
   co_return std::shared_ptr<rpc::Channel>(std::move(observed));
 }
 

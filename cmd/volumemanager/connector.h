@@ -8,6 +8,7 @@
 
 #include "cmd/volumemanager/plugin_sockets.h"
 #include "lib/async/event_loop.h"
+#include "lib/csi/observed_channel.h"
 #include "lib/log/logger.h"
 #include "lib/metrics/csi_operations.h"
 #include "lib/metrics/registry.h"
@@ -20,6 +21,9 @@ class Connector final : public PluginConnector {
   Connector(async::EventLoop& loop, metrics::Registry& registry, log::Logger log)
       : loop_(loop), registry_(registry), log_(std::move(log)) {}
 
+  // Of all drivers, for /debug.
+  const csi::ObservedChannel::Calls& calls() const { return *calls_; }
+
   async::Task<Result<std::shared_ptr<rpc::Channel>>> ConnectPlugin(std::string path) override;
   async::Task<Result<std::shared_ptr<rpc::Channel>>> ConnectDriver(std::string path,
                                                                    std::string driver) override;
@@ -28,6 +32,8 @@ class Connector final : public PluginConnector {
   async::EventLoop& loop_;
   metrics::Registry& registry_;
   const log::Logger log_;
+  const std::shared_ptr<csi::ObservedChannel::Calls> calls_ =
+      std::make_shared<csi::ObservedChannel::Calls>();
 };
 
 }  // namespace csinative::volumemanager

@@ -26,6 +26,7 @@ PendingOperations::Start PendingOperations::TryStart(const OperationKey& key,
   }
   picked->key = key;
   picked->running = name;
+  picked->started = clock_.Now();
   ++running_;
   return Start::kStarted;
 }
@@ -48,6 +49,8 @@ Duration PendingOperations::Finish(const OperationKey& key, const Status& result
   backoff.failed = clock_.Now();
   backoff.delay =
       backoff.delay == Duration::zero() ? kFirstDelay : std::min(backoff.delay * 2, kLongestDelay);
+  ++backoff.failures;
+  backoff.error = result.message().substr(0, kMaxErrorBytes);
   return backoff.delay;
 }
 
@@ -72,6 +75,28 @@ std::optional<MonotonicTime> PendingOperations::NextRetry() const {
     }
   }
   return next;
+}
+
+std::vector<PendingOperations::Info> PendingOperations::List() const {
+  std::vector<Info> all;
+  for (const auto& [volume, entries] : volumes_) {
+    for (const Entry& entry : entries) {
+      if (!entry.running.empty() && !entry.backoffs.contains(entry.running)) {
+        all.push_back({.key = entry.key, .name = entry.running, .started = entry.started});
+      }
+      for (const auto& [name, backoff] : entry.backoffs) {
+        Info& info = all.emplace_back();
+        info.key = entry.key;
+        info.name = name;
+        if (name == entry.running) info.started = entry.started;
+        info.failures = backoff.failures;
+        info.last_error = backoff.error;
+        info.last_failed = backoff.failed;
+        info.next_try = backoff.failed + backoff.delay;
+      }
+    }
+  }
+  return all;
 }
 
 void PendingOperations::ClearBackoff() {

@@ -50,6 +50,18 @@ class PendingOperations {
   std::optional<MonotonicTime> NextRetry() const;
   // What failed may start at once: something has changed in the world.
   void ClearBackoff();
+  // For /debug: what runs, and what has failed and not succeeded since, by volume.
+  struct Info {
+    OperationKey key;
+    std::string name;
+    std::optional<MonotonicTime> started;  // nothing: it does not run
+    int failures = 0;                      // in a row
+    std::string last_error;                // cut to kMaxErrorBytes
+    MonotonicTime last_failed{};           // if there are failures
+    MonotonicTime next_try{};              // the same; it may be over
+  };
+  static constexpr size_t kMaxErrorBytes = 1024;
+  std::vector<Info> List() const;
   // Nothing of the volume is left.
   void Forget(const std::string& volume);
 
@@ -57,10 +69,13 @@ class PendingOperations {
   struct Backoff {
     Duration delay = Duration::zero();
     MonotonicTime failed;
+    int failures = 0;
+    std::string error;
   };
   struct Entry {
     OperationKey key;
     std::string running;                      // name of the operation; empty: none
+    MonotonicTime started{};                  // of that one
     std::map<std::string, Backoff> backoffs;  // by name
   };
   using Entries = std::list<Entry>;

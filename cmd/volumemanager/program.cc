@@ -8,10 +8,12 @@
 #include <csignal>
 #include <utility>
 
+#include "cmd/volumemanager/debug.h"
 #include "cmd/volumemanager/paths.h"
 #include "lib/base/strings.h"
 #include "lib/kube/config.h"
 #include "lib/metrics/process_collector.h"
+#include "lib/sidecar/debug_report.h"
 
 namespace csinative::volumemanager {
 namespace {
@@ -128,8 +130,19 @@ bool Program::Serve() {
     return false;
   }
   server_ = *std::move(server);
+  // A metrics path of that name has been there first.
+  (void)serve::HandleDebug(server_->mux(), [this] { return TakeSnapshot(); });
   process_.log().Info("ServeMux listening", "address", options_.http_endpoint);
   return true;
+}
+
+serve::DebugSnapshot Program::TakeSnapshot() {
+  sidecar::DebugReport report(process_);
+  report.AddFact("node", node_);
+  report.AddFact("root folder", options_.root_dir);
+  if (connector_) report.AddCalls(connector_->calls());
+  if (manager_) AddVolumes(*manager_, &report);
+  return report.Take();
 }
 
 }  // namespace csinative::volumemanager

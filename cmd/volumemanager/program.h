@@ -14,6 +14,7 @@
 #include "lib/async/blocking.h"
 #include "lib/base/unique_fd.h"
 #include "lib/mount/real_file_system.h"
+#include "lib/serve/debug_page.h"
 #include "lib/sidecar/api_clients.h"
 #include "lib/sidecar/diagnostics.h"
 #include "lib/sidecar/process.h"
@@ -36,6 +37,7 @@ class Program {
   bool LockRoot();
   bool ConnectToApi();
   bool Serve();
+  serve::DebugSnapshot TakeSnapshot();
   void StopOnSignal(async::Scope* scope);
   bool Fail(const Status& status, std::string text);
 

@@ -25,6 +25,7 @@ class Scanner {
       scan.volumes.push_back(std::move(found.volume));
     }
     scan.failures = std::move(failures_);
+    scan.refused = refused_;
     return scan;
   }
 
@@ -83,10 +84,11 @@ class Scanner {
         const auto data = mount::LoadVolumeData(fs_, directory);
         if (!data.ok()) {
           // Without the file nothing was staged. Differs: upstream leaves the directory.
-          const Status done = mount::IsMissing(data.status())
-                                  ? mount::RemoveVolumeDirectory(fs_, directory, kStagingLeaf)
-                                  : data.status();
-          if (!done.ok()) failures_.push_back(done.message());
+          if (mount::IsMissing(data.status())) {
+            NoteRemoval(mount::RemoveVolumeDirectory(fs_, directory, kStagingLeaf));
+          } else {
+            failures_.push_back(data.status().message());
+          }
           continue;
         }
         const auto spec = SpecFromStagedData(*data);
@@ -112,7 +114,7 @@ class Scanner {
       const auto data = mount::LoadVolumeData(fs_, directory);
       if (!data.ok()) {
         if (mount::IsMissing(data.status())) {
-          (void)mount::RemoveEmptyDirectories(fs_, paths_.BlockVolume(name));
+          RemoveUnusedBlock(name);
         } else {
           failures_.push_back(data.status().message());
         }
@@ -136,6 +138,21 @@ class Scanner {
     }
   }
 
+  // Without the file nothing was done to the volume, or all of it was undone.
+  void RemoveUnusedBlock(const std::string& name) {
+    // Left by a crash in the middle of a write.
+    NoteRemoval(mount::RemoveIfPresent(
+        fs_, StrCat(paths_.BlockData(name), "/", mount::kVolumeDataFile, ".tmp")));
+    if (mount::RemoveEmptyDirectories(fs_, paths_.BlockVolume(name))) return;
+    NoteRemoval(InternalError(StrCat("failed to remove dir [", paths_.BlockVolume(name), "]")));
+  }
+
+  void NoteRemoval(const Status& removed) {
+    if (removed.ok()) return;
+    failures_.push_back(removed.message());
+    refused_ = true;
+  }
+
   Result<VolumeSpec> Read(const std::string& directory, VolumeMode mode, const std::string& uid) {
     CSI_ASSIGN_OR_RETURN(const mount::VolumeData data, mount::LoadVolumeData(fs_, directory));
     CSI_ASSIGN_OR_RETURN(VolumeSpec spec, SpecFromData(data, mode, uid));
@@ -149,6 +166,7 @@ class Scanner {
   const Paths& paths_;
   std::map<std::string, Found> found_;  // by unique name
   std::vector<std::string> failures_;
+  bool refused_ = false;
 };
 
 }  // namespace

@@ -24,7 +24,8 @@ struct FoundVolume {
 
 struct DiskScan {
   std::vector<FoundVolume> volumes;
-  std::vector<std::string> failures;  // what could not be read, for the log
+  std::vector<std::string> failures;  // what could not be read or removed, for the log
+  bool refused = false;               // something could not be removed: a new scan tries again
 };
 
 // Removes what a crash has left of staging directories before anything was staged in them, or after

@@ -7,10 +7,16 @@
 #include "apis/core/v1/well_known.h"
 #include "cmd/volumemanager/reconstruction.h"
 #include "lib/async/scope.h"
+#include "lib/async/sleep.h"
 #include "lib/base/strings.h"
 
 namespace csinative::volumemanager {
 namespace {
+
+// How often the disk is read at the start as long as something that is left cannot be removed, and
+// how long that may take to change: a removed mount can be busy for a moment.
+constexpr int kScans = 5;
+constexpr Duration kScanAgainAfter = std::chrono::milliseconds(200);
 
 void PruneMetadata(meta::ObjectMeta* metadata) {
   metadata->clear_ownerreferences();
@@ -218,14 +224,23 @@ void VolumeManager::FeedControllers() {
   });
 }
 
-async::Task<Status> VolumeManager::PrepareDisk() {
-  auto scan = co_await async::Blocking(
+async::Task<Result<DiskScan>> VolumeManager::ReadDisk() {
+  co_return co_await async::Blocking(
       *deps_.blocking, [fs = deps_.fs, paths = paths_]() -> Result<DiskScan> {
         CSI_RETURN_IF_ERROR(fs->MakeDirectories(paths.Pods(), kDirectoryMode));
         CSI_RETURN_IF_ERROR(fs->MakeDirectories(paths.Plugins(), kDirectoryMode));
         CSI_RETURN_IF_ERROR(fs->MakeDirectories(paths.Registry(), kDirectoryMode));
         return ScanDisk(*fs, paths);
       });
+}
+
+async::Task<Status> VolumeManager::PrepareDisk() {
+  auto scan = co_await ReadDisk();
+  // Nothing else looks at what is left of volumes that are gone until the next start.
+  for (int tries = 1; scan.ok() && scan->refused && tries < kScans; ++tries) {
+    CSI_CO_RETURN_IF_ERROR(co_await async::Sleep(kScanAgainAfter));
+    scan = co_await ReadDisk();
+  }
   if (!scan.ok()) co_return scan.status();
   for (const std::string& failure : scan->failures) {
     deps_.log.Error(failure, "Could not reconstruct a volume information");

@@ -21,6 +21,7 @@
 #include "cmd/volumemanager/pod_directories.h"
 #include "cmd/volumemanager/populator.h"
 #include "cmd/volumemanager/reconciler.h"
+#include "cmd/volumemanager/reconstruction.h"
 #include "cmd/volumemanager/volume_backend.h"
 #include "cmd/volumemanager/volumes_in_use.h"
 #include "lib/async/blocking.h"
@@ -58,8 +59,16 @@ class VolumeManager {
   // For tests and /debug.
   const NodeState& state() const { return state_; }
   const DriverRegistry& drivers() const { return drivers_; }
+  // `visit` takes any Informer.
+  template <typename Visit>
+  void ForEachInformer(Visit visit) const {
+    visit(nodes_);
+    visit(driver_objects_);
+    visit(pods_);
+  }
 
  private:
+  async::Task<Result<DiskScan>> ReadDisk();
   async::Task<Status> PrepareDisk();
   void FeedControllers();
   std::optional<storage::CSIDriver> DriverObject(const std::string& name) const {

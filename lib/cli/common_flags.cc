@@ -105,6 +105,10 @@ void CommonFlags::Register(FlagSet& flags, Choice choice) {
                      "How long the leader tries to renew before it gives up.", kImported);
   flags.DurationFlag("leader-election-retry-period", &leader_election_retry_period,
                      "Time between two attempts to acquire or renew the Lease.", kImported);
+  flags.BoolFlag("leader-election-restart-in-place", &leader_election_restart_in_place,
+                 "After losing the Lease start anew in the same process instead of exiting with 1, "
+                 "so that the container is not restarted.",
+                 kImported);
   if (choice.leader_election_labels) {
     const auto set = [this](std::string_view text) {
       return MergeLabels(text, leader_election_labels);

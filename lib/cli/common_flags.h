@@ -31,6 +31,8 @@ struct CommonFlags {
   Duration leader_election_renew_deadline = std::chrono::seconds(10);
   Duration leader_election_retry_period = std::chrono::seconds(5);
   LabelMap leader_election_labels;
+  // Not in upstream: a leader that loses the Lease starts anew in its process instead of ending it.
+  bool leader_election_restart_in_place = false;
   double kube_api_qps = 5;  // narrowed to float by the client
   int64_t kube_api_burst = 10;
   std::string http_endpoint;    // empty: no listener

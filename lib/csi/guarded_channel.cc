@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/csi/guarded_channel.h"
 
+#include "lib/async/grace.h"
+
 namespace csinative::csi {
 namespace {
 
@@ -17,7 +19,8 @@ async::Task<Status> GuardedChannel::Call(std::string method,
                                          google::protobuf::Message* response) {
   Status allowed = may_act_();
   if (!allowed.ok()) return Refuse(std::move(allowed));
-  return inner_.Call(std::move(method), request, response);
+  if (grace_ <= Duration::zero()) return inner_.Call(std::move(method), request, response);
+  return async::WithGrace(grace_, inner_.Call(std::move(method), request, response));
 }
 
 }  // namespace csinative::csi

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "lib/base/clock.h"
 #include "lib/rpc/channel.h"
 
 namespace csinative::csi {
@@ -16,8 +17,10 @@ namespace csinative::csi {
 class GuardedChannel final : public rpc::Channel {
  public:
   // Borrowed: `inner` outlives this. A failure of `may_act` ends the call before anything is sent.
-  GuardedChannel(rpc::Channel& inner, std::function<Status()> may_act)
-      : inner_(inner), may_act_(std::move(may_act)) {}
+  // `grace`: how long a call that was sent may take after its caller was cancelled.
+  GuardedChannel(rpc::Channel& inner, std::function<Status()> may_act,
+                 Duration grace = Duration::zero())
+      : inner_(inner), may_act_(std::move(may_act)), grace_(grace) {}
 
   async::Task<Status> Call(std::string method, const google::protobuf::Message& request,
                            google::protobuf::Message* response) override;
@@ -25,6 +28,7 @@ class GuardedChannel final : public rpc::Channel {
  private:
   rpc::Channel& inner_;
   const std::function<Status()> may_act_;
+  const Duration grace_;
 };
 
 }  // namespace csinative::csi

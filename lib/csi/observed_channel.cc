@@ -32,7 +32,9 @@ std::string SubjectOf(const google::protobuf::Message& request) {
 }  // namespace
 
 ObservedChannel::ObservedChannel(std::unique_ptr<rpc::Channel> inner, Options options)
-    : inner_(std::move(inner)), options_(std::move(options)) {}
+    : inner_(std::move(inner)),
+      options_(std::move(options)),
+      running_(options_.running ? options_.running : std::make_shared<Calls>()) {}
 
 async::Task<Status> ObservedChannel::Call(std::string method,
                                           const google::protobuf::Message& request,
@@ -56,10 +58,10 @@ async::Task<Status> ObservedChannel::Observe(std::string method, std::string sub
                                              google::protobuf::Message* response, bool migrated) {
   async::TaskContext context = co_await async::CurrentContext();
   const MonotonicTime start = context.loop->Now();
-  const auto entry = running_.insert(
-      running_.end(), {method, std::move(subject), start, context.cancel->deadline()});
+  const auto entry = running_->insert(
+      running_->end(), {method, std::move(subject), start, context.cancel->deadline()});
   Status status = co_await std::move(call);
-  running_.erase(entry);
+  running_->erase(entry);
   if (options_.operations) {
     options_.operations->Record(method, status, context.loop->Now() - start, migrated);
   }

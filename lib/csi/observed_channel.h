@@ -17,11 +17,22 @@ namespace csinative::csi {
 
 class ObservedChannel final : public rpc::Channel {
  public:
+  // For /debug: a call that the driver has not answered yet.
+  struct Running {
+    std::string method;
+    std::string subject;  // the volume (or other object) it is about; empty if none
+    MonotonicTime start{};
+    std::optional<MonotonicTime> deadline;
+  };
+  using Calls = std::list<Running>;  // the oldest first
+
   struct Options {
     log::Logger log = {};
     std::shared_ptr<metrics::CsiOperations> operations = nullptr;  // null: not measured
     // Longer responses are cut in the log; 0 or less: never (--max-grpc-log-length).
     int64_t max_log_length = 0;
+    // Where its calls are listed while they run; several channels can share one. Null: its own.
+    std::shared_ptr<Calls> running = nullptr;
   };
   ObservedChannel(std::unique_ptr<rpc::Channel> inner, Options options);
 
@@ -31,14 +42,7 @@ class ObservedChannel final : public rpc::Channel {
   async::Task<Status> CallMigrated(std::string method, const google::protobuf::Message& request,
                                    google::protobuf::Message* response, bool migrated);
 
-  // For /debug: the calls that the driver has not answered yet, the oldest first.
-  struct Running {
-    std::string method;
-    std::string subject;  // the volume (or other object) it is about; empty if none
-    MonotonicTime start{};
-    std::optional<MonotonicTime> deadline;
-  };
-  const std::list<Running>& running() const { return running_; }
+  const Calls& running() const { return *running_; }
 
  private:
   async::Task<Status> Observe(std::string method, std::string subject, async::Task<Status> call,
@@ -46,7 +50,7 @@ class ObservedChannel final : public rpc::Channel {
 
   const std::unique_ptr<rpc::Channel> inner_;
   const Options options_;
-  std::list<Running> running_;
+  const std::shared_ptr<Calls> running_;  // never null
 };
 
 }  // namespace csinative::csi

@@ -57,20 +57,8 @@ std::string Escaped(std::string_view text) {
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-// "850ms", "12s", "3m20s", "5h10m", "9d4h": as short as it is still useful.
-std::string Short(Duration duration) {
-  const int64_t ms = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
-  if (ms < 0) return "0s";
-  if (ms < 1000) return StrCat(ms, "ms");
-  const int64_t s = ms / 1000;
-  if (s < 60) return StrCat(s, "s");
-  if (s < 3600) return StrCat(s / 60, "m", s % 60, "s");
-  if (s < 86400) return StrCat(s / 3600, "h", s / 60 % 60, "m");
-  return StrCat(s / 86400, "d", s / 3600 % 24, "h");
-}
-
 std::string Short(const std::optional<Duration>& duration) {
-  return duration ? Short(*duration) : std::string();
+  return duration ? ShortDuration(*duration) : std::string();
 }
 
 std::string Bytes(size_t bytes) {
@@ -144,7 +132,7 @@ void AppendCalls(const DebugSnapshot& snapshot, std::string* out) {
     table.Row();
     table.Text(call.method);
     table.Text(call.subject);
-    table.Number(Short(call.age));
+    table.Number(ShortDuration(call.age));
     table.Number(Short(call.deadline_in));
     table.End();
   }
@@ -238,13 +226,25 @@ async::Task<void> Answer(http::Response response, http::ResponseWriter* writer) 
 
 }  // namespace
 
+std::string ShortDuration(Duration duration) {
+  const int64_t ms = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+  if (ms < 0) return "0s";
+  if (ms < 1000) return StrCat(ms, "ms");
+  const int64_t s = ms / 1000;
+  if (s < 60) return StrCat(s, "s");
+  if (s < 3600) return StrCat(s / 60, "m", s % 60, "s");
+  if (s < 86400) return StrCat(s / 3600, "h", s / 60 % 60, "m");
+  return StrCat(s / 86400, "d", s / 3600 % 24, "h");
+}
+
 std::string DebugHtml(const DebugSnapshot& snapshot) {
   std::string out = StrCat("<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><title>",
                            Escaped(snapshot.program), "</title><style>", kStyle,
                            "</style></head><body>\n<h1>", Escaped(snapshot.program),
                            " <span class=m>", Escaped(snapshot.version), "</span></h1>\n");
-  out += StrCat("<p class=m>", apis::FormatRfc3339(apis::ToMoment(snapshot.time)), ", up ",
-                Short(snapshot.uptime), ", <a href=\"/debug?format=json\">as JSON</a></p>\n");
+  out +=
+      StrCat("<p class=m>", apis::FormatRfc3339(apis::ToMoment(snapshot.time)), ", up ",
+             ShortDuration(snapshot.uptime), ", <a href=\"/debug?format=json\">as JSON</a></p>\n");
   if (!snapshot.facts.empty()) {
     out += "<table>";
     for (const auto& [name, value] : snapshot.facts) {

@@ -65,6 +65,9 @@ struct DebugSnapshot {
   std::vector<Call> calls;
 };
 
+// "850ms", "12s", "3m20s", "5h10m", "9d4h": as short as it is still useful.
+std::string ShortDuration(Duration duration);
+
 std::string DebugHtml(const DebugSnapshot& snapshot);
 std::string DebugJson(const DebugSnapshot& snapshot);
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/sidecar/debug_report.h"
 
-#include "lib/cli/version.h"
-#include "lib/metrics/process_collector.h"
-
 namespace csinative::sidecar {
 namespace {
 
@@ -21,27 +18,11 @@ std::string_view StateText(kube::WorkQueue::ItemState state) {
 
 }  // namespace
 
-DebugReport::DebugReport(Process& process) : now_(process.loop().Now()) {
-  snapshot_.program = process.program_name();
-  snapshot_.version = std::string(cli::BuildVersion());
-  snapshot_.time = process.loop().WallNow();
-  const auto since_epoch = std::chrono::duration<double>(snapshot_.time.time_since_epoch());
-  snapshot_.uptime = std::chrono::duration_cast<Duration>(
-      since_epoch - std::chrono::duration<double>(metrics::ProcessStartTime("", process.loop())));
-}
+DebugReport::DebugReport(Process& process)
+    : now_(process.loop().Now()), snapshot_(NewDebugSnapshot(process)) {}
 
 void DebugReport::AddElection(const Election* election) {
   AddFact("leader election", election == nullptr ? "off" : election->Describe());
-}
-
-void DebugReport::AddCalls(const csi::ObservedChannel& channel) {
-  for (const csi::ObservedChannel::Running& call : channel.running()) {
-    serve::DebugSnapshot::Call& out = snapshot_.calls.emplace_back();
-    out.method = call.method;
-    out.subject = call.subject;
-    out.age = now_ - call.start;
-    if (call.deadline) out.deadline_in = *call.deadline - now_;
-  }
 }
 
 void DebugReport::AddQueue(const kube::WorkQueue& queue,

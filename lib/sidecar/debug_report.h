@@ -12,6 +12,7 @@
 #include "lib/kube/informer.h"
 #include "lib/kube/work_queue.h"
 #include "lib/serve/debug_page.h"
+#include "lib/sidecar/debug_process.h"
 #include "lib/sidecar/election.h"
 #include "lib/sidecar/process.h"
 
@@ -29,7 +30,10 @@ class DebugReport {
   }
   // Null: there is no election.
   void AddElection(const Election* election);
-  void AddCalls(const csi::ObservedChannel& channel);
+  void AddCalls(const csi::ObservedChannel& channel) { AddCalls(channel.running()); }
+  void AddCalls(const csi::ObservedChannel::Calls& calls) {
+    AddDebugCalls(calls, now_, &snapshot_);
+  }
   // `describe` says what a key stands for, if it is not the name itself; empty: it does not know.
   // `title`: what to call the queue; empty: its name.
   void AddQueue(const kube::WorkQueue& queue,
@@ -40,6 +44,9 @@ class DebugReport {
     AddWatch(informer.resource(), informer.reflector(), informer.size(), informer.bytes());
   }
 
+  MonotonicTime now() const { return now_; }
+  // For what only one program has.
+  serve::DebugSnapshot& snapshot() { return snapshot_; }
   serve::DebugSnapshot Take() { return std::move(snapshot_); }
 
  private:

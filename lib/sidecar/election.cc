@@ -30,6 +30,7 @@ ElectionOptions ElectionFromFlags(Process& process, const cli::CommonFlags& flag
   options.renew_deadline = flags.leader_election_renew_deadline;
   options.retry_period = flags.leader_election_retry_period;
   options.labels = flags.leader_election_labels;
+  options.restart_in_place = flags.leader_election_restart_in_place;
   return options;
 }
 
@@ -70,9 +71,16 @@ async::Task<void> Election::Run(std::function<async::Task<void>()> lead) {
     process_.log().V(2).Info("became leader, starting");
     return lead();
   };
-  callbacks.on_stopped_leading = [this] {
+  const async::TaskContext context = co_await async::CurrentContext();
+  callbacks.on_stopped_leading = [this, cancel = context.cancel] {
     process_.log().Error(nullptr, "Stopped leading");
-    process_.Exit(1);
+    // Nothing of this program is left in either case, so nothing can act any more.
+    if (options_.restart_in_place && !cancel->cancelled()) {
+      process_.log().Info("Starting anew to stand for election again");
+      process_.StartAnew();
+    } else {
+      process_.Exit(1);
+    }
   };
   callbacks.on_new_leader = [this](const std::string& leader) {
     leader_ = leader;

@@ -25,6 +25,8 @@ struct ElectionOptions {
   Duration retry_period;
   cli::LabelMap labels;
   bool release_on_exit = false;
+  // A lost Lease: Process::StartAnew instead of exit 1.
+  bool restart_in_place = false;
 };
 
 // From the flags; the namespace falls back to that of the pod.
@@ -37,8 +39,9 @@ class Election {
   Election(Process& process, kube::Client& client, ElectionOptions options);
   ~Election();
 
-  // Runs `lead` while leading. The process exits with 1 when leadership ends, for whatever reason,
-  // and with 2 when the durations make no sense. Returns only in simulation, or when cancelled.
+  // Runs `lead` while leading. The process exits with 1 when leadership ends, for whatever reason
+  // (see restart_in_place), and with 2 when the durations make no sense. Returns only in
+  // simulation, or when cancelled.
   async::Task<void> Run(std::function<async::Task<void>()> lead);
 
   // Until when the controllers may act (kube::LeaderElector::CheckMayAct); not limited before the

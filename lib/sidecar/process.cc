@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/sidecar/process.h"
 
+#include <linux/close_range.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -44,7 +48,8 @@ void Process::Panic(std::string text) {
 }
 
 RealProcess::RealProcess(int argc, char** argv)
-    : arguments_(argv + (argc > 0 ? 1 : 0), argv + argc),
+    : argv_(argv),
+      arguments_(argv + (argc > 0 ? 1 : 0), argv + argc),
       backend_(std::make_shared<log::Backend>(log::NewFdOutput(2))),
       random_(NewSystemRandom()) {
   program_ = argc > 0 ? argv[0] : "";
@@ -82,6 +87,18 @@ void RealProcess::Exit(int code) {
   // Output is unbuffered, and other threads still use what static destructors would take away.
   std::fflush(nullptr);
   std::_Exit(code);
+}
+
+void RealProcess::StartAnew() {
+  std::fflush(nullptr);
+  // A timer of the profiler outlives the exec, its handler does not.
+  const itimerval off = {};
+  ::setitimer(ITIMER_PROF, &off, nullptr);
+  // Whatever was opened without the flag goes, too; kernels that do not know the call only leak it.
+  ::syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
+  ::execv("/proc/self/exe", argv_);
+  log_.Error(OsStatus(errno, "exec"), "Failed to start anew");
+  Exit(1);
 }
 
 void RealProcess::Run(async::Task<int> main_task) {

@@ -38,6 +38,11 @@ class Process {
   // discarded at the next step, so nothing of consequence may follow a call.
   virtual void Exit(int code) = 0;
 
+  // Begins the program again from its first line, with the same arguments, under the same process
+  // id: to whoever watches the process it goes on. Does not return. Where there is no such thing it
+  // ends with exit code 1, for somebody to start it again.
+  virtual void StartAnew() { Exit(1); }
+
   const log::Logger& log() const { return log_; }
   // argv[0], and its last path element.
   const std::string& program() const { return program_; }
@@ -68,6 +73,7 @@ class RealProcess final : public Process {
   std::optional<std::string> GetEnv(const std::string& name) override;
   std::string HostName() override;
   void Exit(int code) override;
+  void StartAnew() override;
 
   async::RealLoop& real_loop() { return loop_; }
   // Arguments without argv[0].
@@ -77,6 +83,7 @@ class RealProcess final : public Process {
   [[noreturn]] void Run(async::Task<int> main_task);
 
  private:
+  char** const argv_;
   std::vector<const char*> arguments_;
   std::shared_ptr<log::Backend> backend_;
   std::unique_ptr<Random> random_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/sim/actors.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "apis/core/v1/maps.h"
@@ -382,17 +383,49 @@ async::Task<void> Users::WaitGone(const kube::Informer<T>* informer, std::string
   }
 }
 
-async::Task<void> Users::OneSet(int number, MonotonicTime until) {
-  FaultPlan& plan = view_.world.plan;
-  const std::string name = StrCat("set-", number);
+namespace {
+
+core::PersistentVolumeClaim NewClaim(const std::string& name, const std::string& class_name,
+                                     const std::string& access_mode) {
   core::PersistentVolumeClaim claim;
   claim.mutable_metadata()->set_name(name);
   claim.mutable_metadata()->set_namespace_(kUserNamespace);
-  claim.mutable_spec()->set_storageclassname(StrCat(plan.Below(2) == 0 ? "immediate" : "late",
-                                                    plan.Below(8) == 0 ? "-retain" : "-delete"));
-  claim.mutable_spec()->add_accessmodes(plan.Below(4) == 0 ? "ReadWriteMany" : "ReadWriteOnce");
+  claim.mutable_spec()->set_storageclassname(class_name);
+  claim.mutable_spec()->add_accessmodes(access_mode);
   apis::MutableEntry(claim.mutable_spec()->mutable_resources()->mutable_requests(), "storage")
       ->set_string("1Gi");
+  return claim;
+}
+
+constexpr int kInHaste = 6;
+
+}  // namespace
+
+async::Task<void> Users::OneInHaste(std::string name) {
+  FaultPlan& plan = view_.world.plan;
+  core::PersistentVolumeClaim claim =
+      NewClaim(name, plan.Below(2) == 0 ? "immediate-delete" : "late-delete", "ReadWriteOnce");
+  if (!(co_await view_.client->Create(std::move(claim))).ok()) co_return;
+  if (co_await CreatePod(name, name, Mode::kFilesystem)) {
+    (void)co_await async::Sleep(plan.Between(Duration::zero(), std::chrono::seconds(10)));
+    co_await DeletePod(name);
+  }
+  (void)co_await async::Sleep(plan.Between(Duration::zero(), std::chrono::seconds(2)));
+  (void)co_await view_.client->Delete<core::PersistentVolumeClaim>({kUserNamespace, name});
+}
+
+async::Task<void> Users::Haste(MonotonicTime when) {
+  if (!(co_await async::Sleep(when - view_.world.loop.Now())).ok()) co_return;
+  for (int i = 0; i < kInHaste; ++i) sets_.Spawn(OneInHaste(StrCat("haste-", next_++)));
+}
+
+async::Task<void> Users::OneSet(int number, MonotonicTime until) {
+  FaultPlan& plan = view_.world.plan;
+  const std::string name = StrCat("set-", number);
+  const std::string class_name =
+      StrCat(plan.Below(2) == 0 ? "immediate" : "late", plan.Below(8) == 0 ? "-retain" : "-delete");
+  core::PersistentVolumeClaim claim =
+      NewClaim(name, class_name, plan.Below(4) == 0 ? "ReadWriteMany" : "ReadWriteOnce");
   const Mode mode = plan.Unit() < habits_.block ? Mode::kBlock : Mode::kFilesystem;
   if (mode == Mode::kBlock) claim.mutable_spec()->set_volumemode("Block");
   if (!(co_await view_.client->Create(std::move(claim))).ok()) co_return;
@@ -409,8 +442,12 @@ async::Task<void> Users::OneSet(int number, MonotonicTime until) {
   for (uint64_t i = 0; i < pods; ++i) {
     const bool created = co_await CreatePod(name, name, mode);
     if (created) {
-      (void)co_await async::Sleep(
-          plan.Between(std::chrono::milliseconds(100), std::chrono::minutes(4)));
+      Duration stay = plan.Between(std::chrono::milliseconds(100), std::chrono::minutes(4));
+      if (habits_.long_stay > 0 && plan.Unit() < habits_.long_stay) {
+        stay = std::min(plan.Between(std::chrono::minutes(20), std::chrono::minutes(40)),
+                        until - view_.world.loop.Now());
+      }
+      (void)co_await async::Sleep(stay);
     }
     co_await DeletePod(name);
     // An administrator who deletes the volume that is in use.

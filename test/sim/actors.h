@@ -125,6 +125,7 @@ struct Habits {
   double second_pod = 0;    // chance that another pod uses the claim meanwhile
   double block = 0;         // chance that a claim wants a device
   double group = 0;         // chance that a pod wants its files to belong to a group
+  double long_stay = 0;     // chance that a pod stays for most of the trouble
 };
 
 // Creates and deletes claims and pods, at random, until told to finish.
@@ -134,8 +135,12 @@ class Users {
       : view_(view), habits_(habits), sets_(view.world.loop) {}
   // Keeps about `count` things going on; returns when finished and everything is deleted.
   async::Task<void> Run(int count, MonotonicTime until);
+  // At that time some users create claims and pods and take them away at once, so that each change
+  // meets the work on the one before. Nothing else goes on then, so what is forgotten stays.
+  async::Task<void> Haste(MonotonicTime when);
 
  private:
+  async::Task<void> OneInHaste(std::string name);
   async::Task<void> OneSet(int number, MonotonicTime until);
   enum class Mode { kFilesystem, kBlock };
   async::Task<bool> CreatePod(std::string name, std::string claim, Mode mode);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/sim/backend.h"
 
+#include <iterator>
+
 #include "lib/base/strings.h"
 #include "test/sim/conduct.h"
 
@@ -64,6 +66,9 @@ std::string Fixed(const Request& request) {
   return text;
 }
 
+// Longer than an attach is tried again because an answer was lost, or the note of its success.
+constexpr Duration kNoReasonToRepeat = std::chrono::minutes(15);
+
 }  // namespace
 
 std::string Backend::SubjectOf(const Message& request) {
@@ -111,6 +116,9 @@ Status Backend::Perform(const std::string& method, const std::string& node_id,
                     static_cast<::csi::v1::ControllerPublishVolumeResponse*>(response));
   } else if (name == "ControllerUnpublishVolume") {
     status = Detach(static_cast<const ::csi::v1::ControllerUnpublishVolumeRequest&>(request));
+  } else if (name == "ListVolumes") {
+    status = List(static_cast<const ::csi::v1::ListVolumesRequest&>(request),
+                  static_cast<::csi::v1::ListVolumesResponse*>(response));
   } else if (name == "NodeStageVolume") {
     status = Stage(node_id, static_cast<const ::csi::v1::NodeStageVolumeRequest&>(request));
   } else if (name == "NodePublishVolume") {
@@ -197,7 +205,14 @@ Status Backend::Attach(const ::csi::v1::ControllerPublishVolumeRequest& request,
                            request.node_id(), " while attached to ", node));
     }
   }
+  // Repeats are allowed, but only where an answer or a note of it was lost.
+  const auto since = volume.attached_since.try_emplace(request.node_id(), clock_.Now()).first;
+  if (clock_.Now() - since->second > kNoReasonToRepeat) {
+    return Broken(StrCat("ControllerPublishVolume of ", request.volume_id(), " to ",
+                         request.node_id(), ", where it has been attached for long"));
+  }
   volume.attached.insert(request.node_id());
+  volume.taken_away.erase(request.node_id());
   (*response->mutable_publish_context())["device"] =
       StrCat(request.volume_id(), "@", request.node_id());
   return Status();
@@ -213,7 +228,38 @@ Status Backend::Detach(const ::csi::v1::ControllerUnpublishVolumeRequest& reques
     return Broken(StrCat("ControllerUnpublishVolume of ", request.volume_id(), " from ",
                          request.node_id(), ", where it is staged"));
   }
-  volume.attached.erase(request.node_id());
+  Unattach(request.node_id(), &volume);
+  volume.taken_away.erase(request.node_id());
+  return Status();
+}
+
+void Backend::Unattach(const std::string& node, Volume* volume) {
+  volume->attached.erase(node);
+  volume->attached_since.erase(node);
+}
+
+void Backend::TakeAway(const std::string& id, const std::string& node) {
+  Volume& volume = volumes_.at(id);
+  Unattach(node, &volume);
+  volume.taken_away.insert(node);
+}
+
+// The token is the last volume that was listed.
+Status Backend::List(const ::csi::v1::ListVolumesRequest& request,
+                     ::csi::v1::ListVolumesResponse* response) const {
+  auto it = request.starting_token().empty() ? volumes_.begin()
+                                             : volumes_.upper_bound(request.starting_token());
+  for (; it != volumes_.end(); ++it) {
+    auto* entry = response->add_entries();
+    entry->mutable_volume()->set_volume_id(it->first);
+    entry->mutable_volume()->set_capacity_bytes(it->second.bytes);
+    entry->mutable_status();
+    for (const std::string& node : it->second.attached) {
+      entry->mutable_status()->add_published_node_ids(node);
+    }
+    if (request.max_entries() > 0 && response->entries_size() >= request.max_entries()) break;
+  }
+  if (it != volumes_.end() && std::next(it) != volumes_.end()) response->set_next_token(it->first);
   return Status();
 }
 
@@ -225,6 +271,7 @@ Status Backend::Stage(const std::string& node, const ::csi::v1::NodeStageVolumeR
   const auto found = volumes_.find(request.volume_id());
   if (found == volumes_.end()) return RpcStatus(kNotFound, "no such volume");
   Volume& volume = found->second;
+  if (volume.taken_away.count(node) > 0) return RpcStatus(kUnavailable, "there is no such device");
   if (volume.attached.count(node) == 0) {
     return Broken(StrCat("NodeStageVolume of ", request.volume_id(), " on ", node,
                          ", where it is not attached"));

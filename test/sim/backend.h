@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 
+#include "lib/base/clock.h"
 #include "lib/base/status.h"
 #include "proto/csi/v1/csi.pb.h"
 #include "test/sim/checker.h"
@@ -44,11 +45,14 @@ class Backend {
     std::string request;  // what CreateVolume asked for, to compare repeats
     int64_t bytes = 0;
     bool single_node = false;
-    std::set<std::string> attached;         // node ids
-    std::map<std::string, OnNode> on_node;  // node id
+    std::set<std::string> attached;                       // node ids
+    std::set<std::string> taken_away;                     // from these, and not attached again
+    std::map<std::string, MonotonicTime> attached_since;  // where it is attached
+    std::map<std::string, OnNode> on_node;                // node id
   };
 
-  Backend(Checker& checker, Trace& trace) : checker_(checker), trace_(trace) {}
+  Backend(Checker& checker, Trace& trace, const Clock& clock)
+      : checker_(checker), trace_(trace), clock_(clock) {}
 
   // Whether the volume may be deleted, as the API server's objects say; set by the world.
   void set_may_delete(std::function<bool(const std::string& id)> may_delete) {
@@ -68,6 +72,10 @@ class Backend {
 
   // Whether the volume is staged there as a device.
   bool HasDevice(const std::string& id, const std::string& node) const;
+
+  // Somebody who knows nothing of Kubernetes takes the volume off the node; until it is attached
+  // there again it cannot be staged.
+  void TakeAway(const std::string& id, const std::string& node);
 
   // The node loses power: what was mounted there is gone, and its calls fail until it is back. The
   // storage knows that it is fenced, so volumes may be taken away from it.
@@ -92,16 +100,20 @@ class Backend {
   Status Attach(const ::csi::v1::ControllerPublishVolumeRequest& request,
                 ::csi::v1::ControllerPublishVolumeResponse* response);
   Status Detach(const ::csi::v1::ControllerUnpublishVolumeRequest& request);
+  Status List(const ::csi::v1::ListVolumesRequest& request,
+              ::csi::v1::ListVolumesResponse* response) const;
   Status Stage(const std::string& node, const ::csi::v1::NodeStageVolumeRequest& request);
   Status Publish(const std::string& node, const ::csi::v1::NodePublishVolumeRequest& request);
   Status Unpublish(const std::string& node, const ::csi::v1::NodeUnpublishVolumeRequest& request);
   Status Unstage(const std::string& node, const ::csi::v1::NodeUnstageVolumeRequest& request);
+  static void Unattach(const std::string& node, Volume* volume);
   void CheckNodeSecrets(const std::string& name, const google::protobuf::Message& request);
   // Records a request that breaks the contract, and refuses it.
   Status Broken(const std::string& what);
 
   Checker& checker_;
   Trace& trace_;
+  const Clock& clock_;
   std::function<bool(const std::string&)> may_delete_;
   std::function<NodeService*(const std::string&)> find_node_service_;
   std::map<std::string, Volume> volumes_;

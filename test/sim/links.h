@@ -71,6 +71,7 @@ class Driver {
   // What the driver can, as its newest version says.
   struct Abilities {
     bool single_node_multi_writer = false;
+    bool lists_published_nodes = false;
   };
   const Abilities& abilities() const { return abilities_; }
   void set_abilities(Abilities abilities) { abilities_ = abilities; }

@@ -123,6 +123,8 @@ class Attacher final : public ElectedProgram {
     deps.features.name = kDriverName;
     deps.features.publish_unpublish_volume = true;
     deps.features.single_node_multi_writer = driver.abilities().single_node_multi_writer;
+    deps.features.lists_published_nodes = driver.abilities().lists_published_nodes;
+    deps.config.max_entries = 2;  // several pages
     controller_.emplace(std::move(deps));
   }
 

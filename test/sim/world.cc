@@ -6,6 +6,7 @@
 
 #include "lib/base/base64.h"
 #include "lib/base/strings.h"
+#include "lib/csi/volume_names.h"
 #include "test/sim/programs.h"
 
 namespace csinative::sim {
@@ -14,10 +15,17 @@ namespace {
 constexpr Duration kTrouble = std::chrono::minutes(45);
 // Longer than the longest back-off of a controller (5 minutes) and of the client, several times.
 constexpr Duration kQuiet = std::chrono::minutes(15);
+// How long before the end of the quiet time users are in a hurry: less than most periods after
+// which controllers look at everything again.
+constexpr Duration kHaste = std::chrono::minutes(4);
 // The longest call of the driver and the longest back-off, twice.
 constexpr Duration kMayBeUnsaved = std::chrono::minutes(15);
 // Of a node: longer than volumes wait for a node before they are taken away by force (6 minutes).
 constexpr Duration kLongestLoss = std::chrono::minutes(12);
+
+// Several comparisons with the driver's list, some of which fail, leaders that die and pause, and
+// calls that hang.
+constexpr Duration kMendedWithin = std::chrono::minutes(15);
 
 constexpr char kProvisionerFinalizer[] = "external-provisioner.volume.kubernetes.io/finalizer";
 constexpr char kAttacherFinalizer[] = "external-attacher/sim-csi-example";
@@ -43,7 +51,7 @@ World::World(WorldOptions options)
       checker_(trace_),
       api_(loop_, *api_random_),
       conduct_(checker_, loop_, api_),
-      backend_(checker_, trace_),
+      backend_(checker_, trace_, loop_),
       surroundings_{scheduler_,
                     loop_,
                     scope_,
@@ -69,6 +77,7 @@ World::~World() {
 }
 
 void World::Prepare() {
+  driver_.set_abilities({.lists_published_nodes = lists_volumes()});
   std::vector<std::string> nodes;
   for (int i = 0; i < options_.nodes; ++i) {
     const std::string name = NodeName(static_cast<size_t>(i));
@@ -125,10 +134,11 @@ void World::Prepare() {
   pod_collector_ = std::make_unique<PodCollector>(*view_);
   scope_.Spawn(pod_collector_->Run());
   PrepareNodes(nodes);
-  users_ = std::make_unique<Users>(
-      *view_, options_.volume_manager
-                  ? Habits{.force_delete = 0.15, .second_pod = 0.3, .block = 0.25, .group = 0.3}
-                  : Habits());
+  Habits habits = options_.volume_manager
+                      ? Habits{.force_delete = 0.15, .second_pod = 0.3, .block = 0.25, .group = 0.3}
+                      : Habits();
+  if (lists_volumes()) habits.long_stay = 0.3;
+  users_ = std::make_unique<Users>(*view_, habits);
   scheduler_.Advance(std::chrono::seconds(5));
 }
 
@@ -220,10 +230,54 @@ void World::UpgradeDriver() {
   if (!plan_.Strikes(1)) return;
   trace_.Add("driver",
              StrCat("is upgraded, single-node multi-writer: ", multi_writer ? "yes" : "no"));
-  driver_.set_abilities({.single_node_multi_writer = multi_writer});
+  driver_.set_abilities(
+      {.single_node_multi_writer = multi_writer, .lists_published_nodes = lists_volumes()});
   // Sidecars exit when their driver goes, and start again when it is back.
   for (size_t i = 0; i < processes_.size(); ++i) {
     if (i / 2 == first) processes_[i]->Crash(time);
+  }
+}
+
+void World::Steal() {
+  std::vector<std::pair<std::string, std::string>> attached;
+  for (const auto& [id, volume] : backend_.volumes()) {
+    for (const std::string& node : volume.attached) attached.emplace_back(id, node);
+  }
+  if (attached.empty()) return;
+  const auto& [id, node] = attached[plan_.Below(attached.size())];
+  if (!plan_.Strikes(1)) return;
+  trace_.Add("somebody", StrCat("takes ", id, " off ", node));
+  backend_.TakeAway(id, node);
+  thefts_[{id, node}] = loop_.Now();
+  ++stolen_;
+}
+
+bool World::SaysAttached(const std::string& id, const std::string& node) {
+  constexpr std::string_view kIdPrefix = "id-of-";
+  const std::string name = node.starts_with(kIdPrefix) ? node.substr(kIdPrefix.size()) : node;
+  const apiserver::ObjectPtr object = api_.GetObject("storage.k8s.io", "volumeattachments", "",
+                                                     csi::AttachmentName(id, kDriverName, name));
+  if (!object) return false;
+  const auto document = apiserver::ParseDocument(*object);
+  return !document["metadata"].HasMember("deletionTimestamp") &&
+         document["status"].HasMember("attached") && document["status"]["attached"].GetBool();
+}
+
+void World::CheckThefts() {
+  for (auto it = thefts_.begin(); it != thefts_.end();) {
+    const auto& [id, node] = it->first;
+    const auto volume = backend_.volumes().find(id);
+    const bool mended =
+        volume != backend_.volumes().end() && volume->second.attached.contains(node);
+    if (mended || volume == backend_.volumes().end() || !SaysAttached(id, node)) {
+      if (mended) ++mended_;
+      it = thefts_.erase(it);
+      continue;
+    }
+    if (loop_.Now() - it->second > kMendedWithin) {
+      checker_.Violation(StrCat(id, " was taken off ", node, " and nobody attaches it again"));
+    }
+    ++it;
   }
 }
 
@@ -331,6 +385,7 @@ void World::ScheduleTrouble(Duration within) {
   spread(options_.pauses_an_hour, within, &World::RandomPause);
   spread(options_.partitions_an_hour, within, &World::RandomPartition);
   spread(options_.upgrades_an_hour, within, &World::UpgradeDriver);
+  if (lists_volumes()) spread(options_.thefts_an_hour, within, &World::Steal);
   spread(options_.node_losses_an_hour, within - kLongestLoss, &World::LoseNode);
   if (!fleet_) return;
   spread(options_.power_cuts_an_hour, within, &World::PowerCut);
@@ -354,6 +409,7 @@ bool World::RunHour() {
   const MonotonicTime end = quiet + kQuiet;
   ScheduleTrouble(kTrouble);
   scope_.Spawn(users_->Run(options_.concurrent_sets, quiet));
+  scope_.Spawn(users_->Haste(end - kHaste));
   while (loop_.Now() < end && checker_.ok()) {
     scheduler_.Advance(std::chrono::seconds(20));
     if (loop_.Now() >= quiet) plan_.set_active(false);
@@ -391,6 +447,7 @@ void World::CheckNow() {
     held_by_attacher[object->name] = HasFinalizer(document, kAttacherFinalizer);
   }
   CheckAttachments(held_by_attacher);
+  CheckThefts();
 }
 
 void World::CheckAttachments(const std::map<std::string, bool>& held_volumes) {
@@ -471,8 +528,15 @@ void World::RemoveRetained() {
 }
 
 Totals World::totals() const {
-  return {backend_.operations(),   plan_.injected().size(), crashes_, hours_, known_leaks_,
-          conduct_.max_requests(), conduct_.max_calls()};
+  return {.operations = backend_.operations(),
+          .faults = plan_.injected().size(),
+          .crashes = crashes_,
+          .hours = hours_,
+          .thefts = stolen_,
+          .mended = mended_,
+          .known_leaks = known_leaks_,
+          .max_requests = conduct_.max_requests(),
+          .max_calls = conduct_.max_calls()};
 }
 
 }  // namespace csinative::sim

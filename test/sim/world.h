@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "test/sim/actors.h"
@@ -36,6 +37,7 @@ struct WorldOptions {
   bool volume_manager = false;
   int power_cuts_an_hour = 2;     // too short for anybody to give the node up
   int node_upgrades_an_hour = 4;  // of the driver on one node
+  int thefts_an_hour = 8;         // volumes detached out of band, where the driver lists volumes
   std::function<void(std::string_view line)> on_line;
 };
 
@@ -45,6 +47,7 @@ struct Totals {
   uint64_t faults = 0;
   uint64_t crashes = 0;
   uint64_t hours = 0;
+  uint64_t thefts = 0, mended = 0;  // volumes taken off a node out of band, and put back
   uint64_t known_leaks = 0;  // claims deleted while csi-provisioner was dead: nobody can know
   // The most that one process did in one minute (conduct.h).
   int max_requests = 0, max_calls = 0;
@@ -54,6 +57,8 @@ struct Totals {
     faults += other.faults;
     crashes += other.crashes;
     hours += other.hours;
+    thefts += other.thefts;
+    mended += other.mended;
     known_leaks += other.known_leaks;
     max_requests = std::max(max_requests, other.max_requests);
     max_calls = std::max(max_calls, other.max_calls);
@@ -77,6 +82,9 @@ class World {
 
  private:
   void Prepare();
+  // Whether the driver lists volumes with their nodes, so that what happens out of band is noticed.
+  // Of the seed alone: other worlds stay as they are.
+  bool lists_volumes() const { return options_.seed % 4 == 0; }
   SimProcess* AddProcess(const std::string& name, SimProcess::Factory factory);
   void PrepareNodes(const std::vector<std::string>& nodes);
   void AfterEffect(const IncarnationPtr& process);
@@ -85,6 +93,7 @@ class World {
   void RandomPause();
   void RandomPartition();
   void UpgradeDriver();
+  void Steal();
   void LoseNode();
   void ReturnNode(size_t node);
   async::Task<void> SetReady(std::string node, bool ready);
@@ -102,6 +111,10 @@ class World {
   void CheckNow();
   // `held_volumes`: whether the attacher's finalizer is on each volume that exists.
   void CheckAttachments(const std::map<std::string, bool>& held_volumes);
+  // What was taken off a node out of band is attached again as long as it is to be.
+  void CheckThefts();
+  // Whether an attachment says that the volume is to be on the node, and is.
+  bool SaysAttached(const std::string& id, const std::string& node);
   void CheckNothingLeft();
   void RemoveRetained();
   bool MayDelete(const std::string& id);
@@ -132,6 +145,8 @@ class World {
   // claim is still there; the claim's deletion in between leaves nothing that points to them.
   std::set<std::string> forgotten_;
   std::map<std::string, MonotonicTime> asked_for_;  // volume: the newest CreateVolume
+  std::map<std::pair<std::string, std::string>, MonotonicTime> thefts_;  // volume, node: since
+  uint64_t stolen_ = 0, mended_ = 0;
   uint64_t known_leaks_ = 0;
   uint64_t crashes_ = 0;
   uint64_t hours_ = 0;

@@ -23,6 +23,16 @@ TEST_P(SeedTest, HoldsAllInvariants) {
 
 INSTANTIATE_TEST_SUITE_P(Fixed, SeedTest, ::testing::Range<uint64_t>(1, 9));
 
+TEST(WorldTest, VolumesTakenOffTheirNodesArePutBack) {
+  WorldOptions options;
+  options.seed = 4;  // its driver lists volumes
+  options.thefts_an_hour = 30;
+  World world(options);
+  EXPECT_TRUE(world.RunHour()) << world.violations().front();
+  EXPECT_GT(world.totals().thefts, 10u);
+  EXPECT_GT(world.totals().mended, 2u);
+}
+
 TEST(WorldTest, NoSecretInAnyLogLine) {
   WorldOptions options;
   options.seed = 16;

@@ -121,21 +121,6 @@ int SidecarFixture::HttpPort() const {
   return ports.empty() ? 0 : ports.front();
 }
 
-std::string SidecarFixture::Http(const std::string& request, int port) const {
-  const UniqueFd fd = ConnectTo(port == 0 ? HttpPort() : port);
-  if (!fd.valid()) return "connection refused";
-  const timeval limit{10, 0};
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  (void)!::write(fd.get(), request.data(), request.size());
-  std::string answer;
-  char buffer[4096];
-  ssize_t got = 0;
-  while ((got = ::read(fd.get(), buffer, sizeof buffer)) > 0) {
-    answer.append(buffer, static_cast<size_t>(got));
-  }
-  return answer;
-}
-
 void SidecarFixture::ExpectHealthyForAnyMethod() const {
   using ::testing::EndsWith;
   using ::testing::HasSubstr;
@@ -183,6 +168,21 @@ UniqueFd ConnectTo(int port) {
   const sockaddr_in where = Loopback(port);
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where) != 0) fd.reset();
   return fd;
+}
+
+std::string HttpExchange(int port, const std::string& request) {
+  const UniqueFd fd = ConnectTo(port);
+  if (!fd.valid()) return "connection refused";
+  const timeval limit{10, 0};
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  (void)!::write(fd.get(), request.data(), request.size());
+  std::string answer;
+  char buffer[4096];
+  ssize_t got = 0;
+  while ((got = ::read(fd.get(), buffer, sizeof buffer)) > 0) {
+    answer.append(buffer, static_cast<size_t>(got));
+  }
+  return answer;
 }
 
 int FreePort() {

@@ -19,6 +19,9 @@
 
 namespace csinative::test {
 
+// Sends the text to a port of this machine and reads until the peer closes; at most 10 s.
+std::string HttpExchange(int port, const std::string& request);
+
 class SidecarFixture : public ::testing::Test {
  protected:
   static constexpr size_t npos = std::string::npos;
@@ -61,8 +64,10 @@ class SidecarFixture : public ::testing::Test {
   std::vector<int> Ports() const { return ListeningPorts(program_->pid()); }
   // The only one; 0 while there is none.
   int HttpPort() const;
-  // Sends the text to the port (0: HttpPort()) and reads until the peer closes; at most 10 s.
-  std::string Http(const std::string& request, int port = 0) const;
+  // HttpExchange with the port, 0: HttpPort().
+  std::string Http(const std::string& request, int port = 0) const {
+    return HttpExchange(port == 0 ? HttpPort() : port, request);
+  }
   std::string Get(const std::string& path, int port = 0) const {
     return Http("GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", port);
   }

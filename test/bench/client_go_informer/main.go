@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The Go side of the informer benchmark (test/cluster/lib/bench-informer.sh): a client-go informer to compare with, and what fills the
-// cluster and changes it.
+// cluster and changes it. It also fills clusters for the benchmark of csi-attacher (test/cluster/lib/bench-attacher.sh).
 //
 //	client_go_informer informer --kubeconfig FILE
 //	client_go_informer seed  --kubeconfig FILE --etcd URL --pki DIR [--pairs N]
 //	client_go_informer churn --kubeconfig FILE --etcd URL --pki DIR [--pairs N] --seconds N --rate N --via etcd|api|replay
 //	client_go_informer replay --kubeconfig FILE --pki DIR [--pairs N] --listen ADDRESS
+//	client_go_informer attachments-volumes|attachments-fill|attachments-empty --kubeconfig FILE --etcd URL --pki DIR --tag TAG [--count N]
+//	client_go_informer attachments-attach|attachments-detach --kubeconfig FILE --tag TAG [--first N] [--count N] [--rate N]
 package main
 
 import (
@@ -17,6 +19,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -35,6 +38,9 @@ type options struct {
 	via        string
 	workers    int
 	listen     string
+	tag        string
+	first      int
+	count      int
 }
 
 func main() {
@@ -52,6 +58,9 @@ func main() {
 	flags.StringVar(&o.via, "via", "etcd", "etcd: write the stored bytes; api: patch; replay: let the replaying server make up events")
 	flags.IntVar(&o.workers, "workers", 16, "writes at a time")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "where the replaying server listens")
+	flags.StringVar(&o.tag, "tag", "", "in the names of volumes and attachments")
+	flags.IntVar(&o.first, "first", 0, "number of the first attachment")
+	flags.IntVar(&o.count, "count", 1, "how many volumes, attachments, or both")
 	flags.Parse(os.Args[2:])
 	var err error
 	switch os.Args[1] {
@@ -64,7 +73,10 @@ func main() {
 	case "replay":
 		err = replay(context.Background(), &o)
 	default:
-		fail("unknown command " + os.Args[1])
+		if !strings.HasPrefix(os.Args[1], "attachments-") {
+			fail("unknown command " + os.Args[1])
+		}
+		err = attachments(context.Background(), os.Args[1], &o)
 	}
 	if err != nil {
 		fail(err.Error())

@@ -176,7 +176,11 @@ func (p *pair) volumeEntry() (string, string, error) {
 var serializer = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 
 func stored(object runtime.Object, kind string) (string, error) {
-	object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: kind})
+	return storedAs(object, schema.GroupVersionKind{Version: "v1", Kind: kind})
+}
+
+func storedAs(object runtime.Object, kind schema.GroupVersionKind) (string, error) {
+	object.GetObjectKind().SetGroupVersionKind(kind)
 	var out bytes.Buffer
 	err := serializer.Encode(object, &out)
 	return out.String(), err

@@ -77,10 +77,10 @@ class AttachTest : public AttacherFixture {
     arguments.insert(arguments.end(), attacher_arguments.begin(), attacher_arguments.end());
     StartAttacher(std::move(arguments));
   }
-  void AddAttachment() {
-    Add(R"({"apiVersion":"storage.k8s.io/v1","kind":"VolumeAttachment","metadata":{"name":"va"},
-        "spec":{"attacher":")" +
-        std::string(kDriver) + R"(","nodeName":"node","source":{"persistentVolumeName":"pv"}}})");
+  void AddAttachment(const std::string& name = "va") {
+    Add(R"({"apiVersion":"storage.k8s.io/v1","kind":"VolumeAttachment","metadata":{"name":")" +
+        name + R"("},"spec":{"attacher":")" + std::string(kDriver) +
+        R"(","nodeName":"node","source":{"persistentVolumeName":"pv"}}})");
   }
   std::string Attachment() { return Find("storage.k8s.io", "volumeattachments", "va"); }
   bool AttachmentHas(const std::string& text) { return Attachment().find(text) != npos; }
@@ -163,6 +163,22 @@ TEST_F(AttachTest, KilledInTheMiddleOfAnAttachTheNextProcessFinishesIt) {
   arguments.push_back("-timeout=2s");
   StartAttacher(arguments);
   EXPECT_TRUE(Until([this] { return AttachmentHas(R"("attached":true)"); }, seconds(30)));
+}
+
+// external-attacher#706: nothing told that attachments were waiting. What the log says about it
+// takes its time and is in report_fairness_test.cc.
+TEST_F(AttachTest, BacklogIsMeasuredAtTheHttpEndpoint) {
+  StartAll({"--delay", "ControllerPublishVolume=1m"},
+           {"-worker-threads=1", "-http-endpoint=127.0.0.1:0"});
+  for (const char* name : {"va", "vb", "vc"}) AddAttachment(name);
+  const auto waits = [this](const std::string& page, const std::string& text) {
+    return Get(page).find(text) != npos;
+  };
+  EXPECT_TRUE(Until([&] {
+    return waits("/metrics", "workqueue_depth{name=\"csi-attacher-va\"} 2\n");
+  })) << Get("/metrics");
+  EXPECT_TRUE(waits("/metrics", "workqueue_longest_running_processor_seconds{name=\"csi-attacher"));
+  EXPECT_TRUE(waits("/metrics", "workqueue_adds_total{name=\"csi-attacher-va\"} 3\n"));
 }
 
 // --- the driver's list of published volumes

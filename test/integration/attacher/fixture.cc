@@ -10,6 +10,7 @@
 
 #include "lib/async/sleep.h"
 #include "test/support/apiserver/recording_writer.h"
+#include "test/support/sidecar_fixture.h"
 
 namespace csinative {
 namespace {
@@ -99,6 +100,13 @@ int AttacherFixture::ExitCode(Duration limit) {
   if (!Until([this] { return attacher_->Poll().has_value(); }, limit)) return -1;
   const int status = *attacher_->Poll();
   return WIFEXITED(status) ? WEXITSTATUS(status) : -2;
+}
+
+std::string AttacherFixture::Get(const std::string& path) const {
+  const std::vector<int> ports = test::ListeningPorts(attacher_->pid());
+  if (ports.empty()) return "";
+  return test::HttpExchange(ports.front(),
+                            "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
 }
 
 std::string AttacherFixture::Read(const std::string& path) const {

@@ -43,6 +43,8 @@ class AttacherFixture : public ::testing::Test {
   bool Until(std::function<bool()> done, Duration limit = std::chrono::seconds(20));
   // The exit code of csi-attacher; -1 if it still runs after the limit, -2 if a signal ended it.
   int ExitCode(Duration limit = std::chrono::seconds(20));
+  // What its only HTTP endpoint answers; empty as long as there is none.
+  std::string Get(const std::string& path) const;
   // Whether its stderr has this text by now.
   bool Logged(const std::string& text) const { return Stderr().find(text) != npos; }
   std::string Stderr() const { return Read(log_path()); }

@@ -15,6 +15,7 @@
 #include "lib/async/sleep.h"
 #include "lib/base/strings.h"
 #include "lib/csi/calls.h"
+#include "lib/http/client.h"
 #include "lib/mount/mount_table.h"
 #include "proto/pluginregistration/v1/api.pb.h"
 #include "test/integration/volumemanager/mount_namespace.h"
@@ -87,7 +88,7 @@ VolumeManagerFixture::~VolumeManagerFixture() {
 
 // --- processes -----------------------------------------------------------------------------------
 
-void VolumeManagerFixture::StartWorld() {
+void VolumeManagerFixture::StartWorld(std::vector<std::string> driver_flags) {
   api_ = std::make_unique<apiserver::EmbeddedApiServer>(loop_, *random_);
   Status started = api_->Start();
   ASSERT_TRUE(started.ok()) << started.ToString();
@@ -95,10 +96,12 @@ void VolumeManagerFixture::StartWorld() {
   Add(StrCat(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":")", kNode, R"("}})"));
   Add(StrCat(R"({"apiVersion":"storage.k8s.io/v1","kind":"CSIDriver","metadata":{"name":")",
              kDriver, R"("},"spec":{"attachRequired":true,"podInfoOnMount":true}})"));
+  std::vector<std::string> command = {
+      SAMPLE_DRIVER_BINARY,    "--endpoint", "unix://" + socket(), "--state-dir",
+      dir_.path() + "/driver", "--node-id",  "driver-node-1"};
+  command.insert(command.end(), driver_flags.begin(), driver_flags.end());
   auto child = test::ChildProcess::Start(
-      {.command = {SAMPLE_DRIVER_BINARY, "--endpoint", "unix://" + socket(), "--state-dir",
-                   dir_.path() + "/driver", "--node-id", "driver-node-1"},
-       .stderr_file = dir_.path() + "/driver.log"});
+      {.command = std::move(command), .stderr_file = dir_.path() + "/driver.log"});
   ASSERT_TRUE(child.ok()) << child.status().ToString();
   driver_.emplace(std::move(child).value());
   ASSERT_TRUE(Until([this] { return ::access(socket().c_str(), F_OK) == 0; }));
@@ -181,6 +184,16 @@ int VolumeManagerFixture::Request(const std::string& method, const std::string& 
   apiserver::RecordingWriter writer;
   async::RunTask(loop_, api_->api().Handle(std::move(request), &writer));
   return writer.status;
+}
+
+std::string VolumeManagerFixture::Debug(const std::string& target) {
+  const auto ports = test::ListeningPorts(manager_->pid());
+  if (ports.empty()) return "";
+  auto client = http::NewClient(loop_, {.base_url = StrCat("http://127.0.0.1:", ports[0]),
+                                        .transport = http::ClientConfig::Transport::kBeast});
+  if (!client.ok()) return "";
+  auto response = async::RunTask(loop_, (*client)->Do({.target = target}));
+  return response.ok() && response->status == 200 ? response->body : "";
 }
 
 std::string VolumeManagerFixture::MakeVolume(const std::string& name, bool block,

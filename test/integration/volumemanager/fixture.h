@@ -36,7 +36,7 @@ class VolumeManagerFixture : public ::testing::Test {
   ~VolumeManagerFixture() override;
 
   // API server with Node and CSIDriver; the sample driver with its registration socket.
-  void StartWorld();
+  void StartWorld(std::vector<std::string> driver_flags = {});
   void StartManager(std::vector<std::string> more = {});
   // The program alone, with exactly these arguments.
   void StartProgram(std::vector<std::string> arguments);
@@ -46,6 +46,8 @@ class VolumeManagerFixture : public ::testing::Test {
   // A volume of the driver, its object and a claim that is bound to it. Returns the handle. `more`
   // are further fields of the object's CSI source, each with a comma before it.
   std::string MakeVolume(const std::string& name, bool block = false, const std::string& more = "");
+  // The page at the target, e.g. "/debug"; empty: no answer.
+  std::string Debug(const std::string& target);
   // Bound to the node and running. Returns the UID.
   std::string StartPod(const std::string& name, const std::string& claim, bool block = false);
   // The agent says that its containers have terminated, and the object goes.

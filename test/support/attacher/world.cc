@@ -98,6 +98,10 @@ World::World()
   api_.set_fault_hook([this](const apiserver::RequestInfo& request) {
     apiserver::Fault fault;
     if (request.user != "attacher") return fault;
+    if (held_ && (request.verb == "list" || request.verb == "watch")) {
+      fault.code = 503;
+      return fault;
+    }
     std::string place = StrCat(request.resource, "/", request.name);
     if (!request.subresource.empty()) place += StrCat("/", request.subresource);
     if (auto action = arrivals_.extract(StrCat(request.verb, " ", place))) return action.mapped()();
@@ -199,14 +203,36 @@ void World::AddSecret(const std::string& name, const std::string& data) {
              JsonString(name), R"(},"data":)", data, "}"));
 }
 
+void World::HoldCaches(bool held) {
+  held_ = held;
+  if (held) api_.CutWatches();
+}
+
 void World::RecordLog() { log_ = std::make_shared<log::CollectingOutput>(); }
 
 std::string World::Log() const { return Join(log_->Records(), "\n"); }
 
-void World::RemoveSoon(const std::string& attachment) {
+std::string World::StoredAttachment(const std::string& name) {
+  const auto object = api_.GetObject("storage.k8s.io", "volumeattachments", "", name);
+  return object ? object->json : "";
+}
+
+void World::RemoveLater(const std::string& attachment, Duration delay) {
+  struct Body {
+    static async::Task<void> Run(kube::Client* admin, std::string name, Duration delay) {
+      (void)co_await async::Sleep(delay);
+      (void)co_await admin->Delete<storage::VolumeAttachment>({"", std::move(name)});
+    }
+  };
+  running_->Spawn(Body::Run(admin_.get(), attachment, delay));
+}
+
+void World::AnnotateSoon(const std::string& attachment) {
   struct Body {
     static async::Task<void> Run(kube::Client* admin, std::string name) {
-      (void)co_await admin->Delete<storage::VolumeAttachment>({"", std::move(name)});
+      (void)co_await admin->Patch<storage::VolumeAttachment>(
+          {"", std::move(name)}, kube::PatchType::kMerge,
+          R"({"metadata":{"annotations":{"somebody.example/was":"here"}}})");
     }
   };
   running_->Spawn(Body::Run(admin_.get(), attachment));

@@ -136,8 +136,15 @@ class World {
   void WhenArrives(const std::string& request, OnArrival action) {
     arrivals_.insert_or_assign(request, std::move(action));
   }
-  // Remove of an attachment without waiting for the answer.
-  void RemoveSoon(const std::string& attachment);
+  // From now on the controllers' caches stand still: their watches are cut and refused. Until
+  // false.
+  void HoldCaches(bool held);
+  // What the API server has just now, as JSON; empty if it is gone. For handlers of the driver.
+  std::string StoredAttachment(const std::string& name);
+  // What somebody does to an attachment, without waiting for the answer.
+  void RemoveSoon(const std::string& attachment) { RemoveLater(attachment, Duration::zero()); }
+  void RemoveLater(const std::string& attachment, Duration delay);
+  void AnnotateSoon(const std::string& attachment);
 
   // The next patches of the controllers to this place ("persistentvolumes/pv1",
   // "volumeattachments/va1/status") are answered with 403 and the message, one for each call.
@@ -206,6 +213,7 @@ class World {
   std::unique_ptr<kube::Client> admin_;
   std::deque<Refusal> refusals_;
   std::map<std::string, OnArrival> arrivals_;
+  bool held_ = false;
   testing::FakeChannel driver_;
   std::map<std::string, std::function<async::Task<Status>()>> plain_;  // by method
   std::vector<TracedCall> calls_;

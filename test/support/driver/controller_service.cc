@@ -248,9 +248,11 @@ async::Task<Status> ControllerService::Publish(ControllerPublishVolumeRequest re
   CSI_CO_RETURN_IF_ERROR(CheckCapability(request.volume_capability()));
   CSI_CO_ASSIGN_OR_RETURN(KeyLocks::Held held, co_await c_.locks.Lock(request.volume_id()));
   const StoredVolume* found = c_.store.FindVolume(request.volume_id());
-  if (found == nullptr) co_return Fail(Code::kNotFound, "no such volume");
+  const bool kept = found != nullptr || !c_.options.any_volume;
+  if (kept && found == nullptr) co_return Fail(Code::kNotFound, "no such volume");
   if (!KnowsNode(request.node_id())) co_return Fail(Code::kNotFound, "no such node");
-  (*response->mutable_publish_context())["device"] = "/dev/sample/" + found->id;
+  (*response->mutable_publish_context())["device"] = "/dev/sample/" + request.volume_id();
+  if (!kept) co_return Status();
 
   auto published = found->published.find(request.node_id());
   if (published != found->published.end()) {

@@ -31,6 +31,7 @@ struct DriverOptions {
   std::map<std::string, std::string> topology;
   // Keys of a VolumeAttributesClass that volumes have; others are refused.
   std::set<std::string> mutable_parameters = {"iops", "throughput", "tier"};
+  bool any_volume = false;  // ControllerPublishVolume succeeds for volumes that are not there
   int64_t max_volumes_per_node = 0;      // 0: no limit
   int64_t max_volume_bytes = 1LL << 40;  // larger requests are out of range
   int64_t capacity_bytes = 100LL << 40;  // of the backend, for GetCapacity

@@ -44,6 +44,10 @@ void Register(cli::FlagSet& flags, DriverOptions& o, Faults& faults, std::string
                 "Answers to so many Probes, the first ones, that it is not ready.");
   flags.StringFlag("mode", &mode, "Services to offer: controller, node or all.");
   flags.StringFlag("log", &o.log_file, "File for one JSON line a call.");
+  flags.BoolFlag(
+      "any-volume", &o.any_volume,
+      "ControllerPublishVolume succeeds for volumes that are not there, and keeps nothing "
+      "of it. For measuring.");
   flags.IntFlag("max-volumes-per-node", &o.max_volumes_per_node, "0: no limit.");
   flags.IntFlag("capacity-bytes", &o.capacity_bytes, "Size of the storage backend.");
   flags.IntFlag("max-volume-bytes", &o.max_volume_bytes, "Size of the largest volume.");

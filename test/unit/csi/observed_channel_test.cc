@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "lib/async/run.h"
 #include "lib/async/scope.h"
@@ -103,6 +104,32 @@ TEST_F(ObservedChannelTest, TellsWhichCallsAreRunning) {
   EXPECT_EQ(channel.running().front().deadline, start + std::chrono::seconds(10));
   scheduler_.Advance(std::chrono::seconds(11));
   EXPECT_TRUE(channel.running().empty());
+}
+
+TEST_F(ObservedChannelTest, TwoChannelsListTheirCallsInOnePlace) {
+  const auto calls = std::make_shared<ObservedChannel::Calls>();
+  const auto wait = [](const google::protobuf::Message*,
+                       google::protobuf::Message*) -> async::Task<Status> {
+    co_return co_await async::Sleep(std::chrono::seconds(1));
+  };
+  std::vector<std::unique_ptr<ObservedChannel>> channels;
+  ::csi::v1::ProbeRequest request;
+  ::csi::v1::ProbeResponse response;
+  async::Scope scope(loop_);
+  for (int i = 0; i < 2; ++i) {
+    auto fake = std::make_unique<testing::FakeChannel>();
+    fake->On("/csi.v1.Identity/Probe", wait);
+    channels.push_back(std::make_unique<ObservedChannel>(
+        std::move(fake), ObservedChannel::Options{.running = calls}));
+    scope.Spawn([](ObservedChannel* c, const ::csi::v1::ProbeRequest* q,
+                   ::csi::v1::ProbeResponse* r) -> async::Task<void> {
+      (void)co_await c->Call("/csi.v1.Identity/Probe", *q, r);
+    }(channels.back().get(), &request, &response));
+  }
+  scheduler_.Settle();
+  EXPECT_EQ(calls->size(), 2u);
+  scheduler_.Advance(std::chrono::seconds(2));
+  EXPECT_TRUE(calls->empty());
 }
 
 TEST_F(ObservedChannelTest, CallOfAMigratedVolumeIsMeasuredAsSuch) {

@@ -130,5 +130,42 @@ TEST_F(PendingOperationsTest, ForgottenVolumeHasNoBackoff) {
   EXPECT_EQ(pending_.TryStart({"v", ""}, "mount"), kStarted);
 }
 
+TEST_F(PendingOperationsTest, ListHasWhatRunsAndWhatFailed) {
+  const OperationKey key{"v", "p"};
+  EXPECT_TRUE(pending_.List().empty());
+  ASSERT_EQ(pending_.TryStart(key, "mount"), kStarted);
+  auto all = pending_.List();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].name, "mount");
+  EXPECT_EQ(all[0].started, loop_.Now());
+  EXPECT_EQ(all[0].failures, 0);
+
+  pending_.Finish(key, InternalError("once"));
+  scheduler_.Advance(seconds(1));
+  ASSERT_EQ(pending_.TryStart(key, "mount"), kStarted);
+  pending_.Finish(key, InternalError("again"));
+  all = pending_.List();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_FALSE(all[0].started);
+  EXPECT_EQ(all[0].failures, 2);
+  EXPECT_EQ(all[0].last_error, "again");
+  EXPECT_EQ(all[0].last_failed, loop_.Now());
+  EXPECT_EQ(all[0].next_try, loop_.Now() + seconds(1));
+
+  // Another operation of the volume runs meanwhile.
+  ASSERT_EQ(pending_.TryStart(key, "unmount"), kStarted);
+  EXPECT_EQ(pending_.List().size(), 2u);
+  pending_.Finish(key, Status());
+  EXPECT_TRUE(pending_.List().empty());
+}
+
+TEST_F(PendingOperationsTest, ListCutsLongErrors) {
+  Fail({"v", ""}, "mount");
+  scheduler_.Advance(seconds(1));
+  ASSERT_EQ(pending_.TryStart({"v", ""}, "mount"), kStarted);
+  pending_.Finish({"v", ""}, InternalError(std::string(5000, 'x')));
+  EXPECT_EQ(pending_.List()[0].last_error.size(), PendingOperations::kMaxErrorBytes);
+}
+
 }  // namespace
 }  // namespace csinative::volumemanager

@@ -144,6 +144,29 @@ TEST_F(RestartTest, ListOfTheLastRunStaysUntilWhatIsMountedIsKnown) {
                                           "PUBLISH h-pv1 " + world_.PublishPath("p1")));
 }
 
+TEST_F(RestartTest, EmptyDirectoriesThatCannotBeRemovedAtOnceAreTriedAgain) {
+  world_.Start();
+  world_.Kill();
+  const std::string device = world_.At("plugins/kubernetes.io/csi/volumeDevices/pv2");
+  const std::string staged = world_.At(StrCat("plugins/kubernetes.io/csi/", kDriver, "/0123"));
+  ASSERT_TRUE(world_.fs().MakeDirectories(device + "/data", 0750).ok());
+  ASSERT_TRUE(world_.fs().WriteFile(device + "/data/vol_data.json.tmp", "{", 0644).ok());
+  ASSERT_TRUE(world_.fs().MakeDirectories(staged, 0750).ok());
+  int refused = 0;
+  world_.fs().set_hook([&](const std::string&, const std::string& path) {
+    const bool busy = refused < 3 && (path == device || path == staged);
+    refused += busy ? 1 : 0;
+    return busy ? FailedPreconditionError("busy") : Status();
+  });
+  world_.Start();
+  world_.Advance(seconds(2));
+  world_.fs().set_hook(nullptr);
+  EXPECT_EQ(refused, 3);
+  EXPECT_THAT(world_.Left(), ElementsAre("plugins/kubernetes.io/", "plugins/kubernetes.io/csi/",
+                                         StrCat("plugins/kubernetes.io/csi/", kDriver, "/"),
+                                         "plugins/kubernetes.io/csi/volumeDevices/"));
+}
+
 TEST_F(RestartTest, FailedPublishAfterARestartKeepsWhatIsNeededToUndoIt) {
   StartMounted();
   world_.Kill();
