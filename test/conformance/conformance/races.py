@@ -62,10 +62,12 @@ def _repeated_detach(channels):
 
 def _repeated_deletion(channels):
     """A volume's deletion is processed twice when the removal of the finalizer has not reached the cache in time (provisioner 13.4): the same
-    DeleteVolume, DELETE (200 or 404) and PATCH again."""
+    DeleteVolume, DELETE (200 or 404) and PATCH again, and before them the Secret. That the Secret was read for the deletion shows in the call."""
     for lane in channels["csi"].values():
         _drop_repeats(lane, lambda i: i["method"].endswith("/DeleteVolume") and i["answer"] == "OK", _equal)
     for name, lane in channels["api"].items():
+        if "/secrets/" in name:
+            _drop_repeats(lane, lambda i: i["method"] == "GET", _equal)
         if "/persistentvolumes/" in name:
             seen, kept = set(), []
             for item in lane:
@@ -78,7 +80,8 @@ def _repeated_deletion(channels):
     channels["metrics"].pop("controller_persistentvolume_delete_failed_total", None)
     for lane in channels["log"].values():
         lane[:] = [i for i in lane if i.get("form") != "klog E"]
-    _once_in_order(channels, ("DeleteVolume OK", "DELETE /api/v1/persistentvolumes/", "PATCH /api/v1/persistentvolumes/"))
+    _once_in_order(channels, ("DeleteVolume OK", "DELETE /api/v1/persistentvolumes/", "PATCH /api/v1/persistentvolumes/",
+                               "GET /api/v1/namespaces/conformance/secrets/"))
 
 
 def _repeated_provisioning(channels):
@@ -202,6 +205,30 @@ def _controllers(channels):
                 item["body"] = "<finalizers>"
 
 
+def _listens_in_the_background(channels):
+    """Upstream finds out that its HTTP address is no good while it goes on: how far it comes is left to chance."""
+    channels["api"].clear()
+    channels["order"].clear()
+    channels["csi"].clear()
+    channels["watch"].clear()
+
+
+def _map_order(channels):
+    """Upstream goes through a topology's segments in the order of a Go map, which is another one each time."""
+    def sort(value):
+        if isinstance(value, list):
+            for item in value:
+                sort(item)
+        if isinstance(value, dict):
+            for key, item in list(value.items()):
+                if key == "matchExpressions":
+                    item.sort(key=lambda e: e["key"])
+                sort(item)
+
+    for channel in ("api", "objects"):
+        sort(channels[channel])
+
+
 def _metric_counts(channels):
     """Follows from the repetitions above: how often a call was counted."""
     for name, lane in channels["metrics"].items():
@@ -212,7 +239,8 @@ def _metric_counts(channels):
 
 RULES = {
     "repeated-attach": _repeated_attach, "repeated-detach": _repeated_detach, "repeated-deletion": _repeated_deletion,
-    "repeated-provisioning": _repeated_provisioning, "driver-lost": _driver_lost, "error-from-old-copy": _error_from_old_copy, "metric-counts": _metric_counts, "short-names": _short_names, "event-counts": _event_counts, "controllers": _controllers,
+    "repeated-provisioning": _repeated_provisioning, "driver-lost": _driver_lost, "error-from-old-copy": _error_from_old_copy, "metric-counts": _metric_counts, "short-names": _short_names, "event-counts": _event_counts, "controllers": _controllers, "map-order": _map_order,
+    "listens-in-the-background": _listens_in_the_background,
     "clone-protection": _clone_protection,
     "retries": _retries,
 }
