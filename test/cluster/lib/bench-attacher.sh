@@ -237,7 +237,7 @@ bench_attacher_row() {
   awk -v what="$1" -v ours="$ours" -v upstream="$upstream" -v divisor="$3" -v limit="$limit" 'BEGIN {
     percent = 100 * ours / upstream
     bad = limit != "-" && percent > limit
-    printf "| %s | %.2f | %.2f | %.1f | %s |%s\n", what, ours / divisor, upstream / divisor, percent, limit, bad ? " **beyond the limit**" : ""
+    printf "| %s | %.2f | %.2f | %.1f | %s%s |\n", what, ours / divisor, upstream / divisor, percent, limit, bad ? ", **beyond**" : ""
     exit bad }' || bench_attacher_failed=1
 }
 
