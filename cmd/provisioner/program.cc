@@ -209,7 +209,9 @@ void Program::BuildController() {
   deps.log = process_.log();
   deps.host_name = process_.HostName();
   migrated_channel_.emplace(*channel_);
-  leading_migrated_channel_.emplace(*migrated_channel_, [this] { return CheckMayAct().status(); });
+  leading_migrated_channel_.emplace(
+      *migrated_channel_, [this] { return sidecar::CheckMayAct(election_.get()).status(); },
+      sidecar::kLastCalls);
   deps.migrated_channel = &*leading_migrated_channel_;
   deps.names = {features_.name, std::string(translation::InTreePluginOf(features_.name))};
   deps.features = features_;
