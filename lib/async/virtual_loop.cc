@@ -66,7 +66,8 @@ EventLoop::TimerId VirtualLoop::PostAt(MonotonicTime when, Step step) {
   const TimerId id = scheduler_.timers_.Add(when, std::move(step));
   if (suspended_) held_timers_.push_back(*scheduler_.timers_.Take(id));
   timers_.push_back(id);
-  if (timers_.size() > 1024 && (timers_.size() & (timers_.size() - 1)) == 0) {
+  // Held timers are not pending, but will be.
+  if (!suspended_ && timers_.size() > 1024 && (timers_.size() & (timers_.size() - 1)) == 0) {
     std::erase_if(timers_, [this](TimerId t) { return !scheduler_.timers_.Pending(t); });
   }
   return id;

@@ -91,6 +91,20 @@ TEST(VirtualLoopTest, SuspendedLoopCanBeDiscarded) {
   EXPECT_FALSE(ran);
 }
 
+TEST(VirtualLoopTest, TimersOfASuspendedLoopAreDiscardedAfterItGoesOn) {
+  VirtualScheduler scheduler;
+  VirtualLoop loop(scheduler);
+  int ran = 0;
+  loop.Suspend();
+  for (int i = 0; i < 5000; ++i) {
+    (void)loop.PostAt(scheduler.Now() + seconds(10), [&] { ++ran; });
+  }
+  loop.Resume();
+  loop.Discard();
+  scheduler.Advance(seconds(20));
+  EXPECT_EQ(ran, 0);
+}
+
 TEST(VirtualLoopTest, DiscardLeavesOtherLoopsAlone) {
   VirtualScheduler scheduler;
   VirtualLoop dead(scheduler);
