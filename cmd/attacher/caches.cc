@@ -16,13 +16,6 @@ constexpr char kVolumeIndex[] = "volume";
 constexpr char kOursIndex[] = "ours";
 constexpr char kOurs[] = "yes";
 
-template <typename Predicate>
-void KeepEntries(apis::Entries<apis::StringEntry>* entries, Predicate is_kept) {
-  for (int i = entries->size() - 1; i >= 0; --i) {
-    if (!is_kept((*entries)[i].key())) entries->DeleteSubrange(i, 1);
-  }
-}
-
 // Labels, owners and times of every kind are read by nobody here.
 void PruneMetadata(meta::ObjectMeta* metadata) {
   metadata->clear_labels();
@@ -50,10 +43,10 @@ void PruneVolume(core::PersistentVolume* volume) {
   core::PersistentVolumeSpec* spec = volume->mutable_spec();
   if (translation::IsMigratable(volume->spec())) {
     apis::Entries<apis::StringEntry> labels = metadata->labels();
-    KeepEntries(&labels, translation::IsReadLabel);
+    apis::KeepEntries(&labels, translation::IsReadLabel);
     PruneMetadata(metadata);
     metadata->mutable_labels()->Swap(&labels);
-    KeepEntries(metadata->mutable_annotations(), [](std::string_view key) {
+    apis::KeepEntries(metadata->mutable_annotations(), [](std::string_view key) {
       return key == apis::kAnnMigratedTo || translation::IsReadAnnotation(key);
     });
     core::ObjectReference claim;

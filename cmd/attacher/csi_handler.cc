@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/attacher/csi_handler.h"
 
+#include "apis/meta/v1/finalizers.h"
 #include "cmd/attacher/event_filter.h"
 #include "cmd/attacher/requests.h"
 #include "cmd/attacher/secrets.h"
@@ -93,7 +94,7 @@ async::Task<Result<CsiVolume>> CsiHandler::VolumeToAttach(storage::VolumeAttachm
     co_return FailedPreconditionError(
         StrCat("PersistentVolume \"", name, "\" is marked for deletion"));
   }
-  if (HasFinalizer(volume->metadata(), finalizer_)) co_return CsiVolumeOf(*std::move(volume));
+  if (apis::HasFinalizer(volume->metadata(), finalizer_)) co_return CsiVolumeOf(*std::move(volume));
   auto patched = co_await deps_.client->Patch<core::PersistentVolume>(
       {"", name}, kube::PatchType::kJson, AddVolumeFinalizer(volume->metadata(), finalizer_));
   if (!patched.ok()) {
@@ -126,7 +127,7 @@ async::Task<Status> CsiHandler::Detach(Attachment attachment, Doubt doubt) {
   if (gone_.contains(attachment.metadata().uid())) co_return Status();
   // Without the finalizer it counts as detached, whatever the status says: unpublish was done, or
   // publish never tried.
-  if (!HasFinalizer(attachment.metadata(), finalizer_) && doubt == Doubt::kNone) {
+  if (!apis::HasFinalizer(attachment.metadata(), finalizer_) && doubt == Doubt::kNone) {
     co_return Status();
   }
   deps_.log.V(2).Info("Starting detach operation", "VolumeAttachment", name);
@@ -164,7 +165,7 @@ async::Task<Status> CsiHandler::MarkAsDetached(Attachment attachment) {
   const std::string name = attachment.metadata().name();
   std::optional<Attachment> current = Current(attachment);
   if (!current) co_return Status();
-  const bool held = HasFinalizer(current->metadata(), finalizer_);
+  const bool held = apis::HasFinalizer(current->metadata(), finalizer_);
   if (!held && !current->status().attached()) co_return Status();
   if (held) {
     // First the finalizer: should the second write get lost, unpublish is not repeated.

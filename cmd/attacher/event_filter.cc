@@ -3,6 +3,7 @@
 
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/well_known.h"
+#include "apis/meta/v1/finalizers.h"
 #include "cmd/attacher/patches.h"
 #include "lib/translation/translate.h"
 
@@ -37,7 +38,7 @@ bool NeedsSync(const storage::VolumeAttachment& old_attachment,
 
 bool NeedsSync(const core::PersistentVolume& volume, std::string_view finalizer,
                std::string_view driver) {
-  if (!HasFinalizer(volume.metadata(), finalizer)) return false;
+  if (!apis::HasFinalizer(volume.metadata(), finalizer)) return false;
   if (volume.metadata().has_deletiontimestamp()) return true;
   return translation::IsMigratable(volume.spec()) && !IsMigratedTo(volume, driver);
 }

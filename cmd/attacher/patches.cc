@@ -6,6 +6,7 @@
 
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/well_known.h"
+#include "apis/meta/v1/finalizers.h"
 #include "apis/meta/v1/time.h"
 #include "lib/base/json_string.h"
 #include "lib/base/strings.h"
@@ -72,11 +73,6 @@ std::string FinalizerOf(std::string_view driver) {
   return StrCat(apis::kFinalizerAttacherPrefix, kube::SanitizeLeaseName(driver));
 }
 
-bool HasFinalizer(const meta::ObjectMeta& metadata, std::string_view finalizer) {
-  const auto& all = metadata.finalizers();
-  return std::find(all.begin(), all.end(), finalizer) != all.end();
-}
-
 std::string AddVolumeFinalizer(const meta::ObjectMeta& volume, std::string_view finalizer) {
   // A test for null succeeds only while the member is missing. A list that is not empty can take
   // one more whatever it holds by now.
@@ -108,7 +104,7 @@ std::optional<std::string> PrepareAttachment(const meta::ObjectMeta& attachment,
     members.push_back(
         StrCat(R"("annotations":{)", Json(apis::kAnnNodeId), ":", Json(node_id), "}"));
   }
-  if (!HasFinalizer(attachment, finalizer)) {
+  if (!apis::HasFinalizer(attachment, finalizer)) {
     std::vector<std::string> all(attachment.finalizers().begin(), attachment.finalizers().end());
     all.emplace_back(finalizer);
     AddFinalizers(attachment, all, &members);

@@ -20,8 +20,6 @@ namespace csinative::attacher {
 // "external-attacher/" and the driver's name, sanitised: on attachments and volumes.
 std::string FinalizerOf(std::string_view driver);
 
-bool HasFinalizer(const meta::ObjectMeta& metadata, std::string_view finalizer);
-
 // JSON patches of a volume. REQUIRES for the first: the finalizer is absent. The second fails when
 // it is.
 std::string AddVolumeFinalizer(const meta::ObjectMeta& volume, std::string_view finalizer);

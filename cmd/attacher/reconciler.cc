@@ -101,8 +101,9 @@ async::Task<Status> Reconciler::CompareAll(Expectations* expected) const {
   const std::vector<std::string> names = deps_.caches->Ours();
   size_t looked_at = 0;
   for (const std::string& name : names) {
-    const auto one = std::ranges::lower_bound(*expected, HashOf(name), {}, &Expectation::name);
-    if (one != expected->end() && one->name == HashOf(name)) Compare(name, *one);
+    const size_t hash = HashOf(name);
+    const auto one = std::ranges::lower_bound(*expected, hash, {}, &Expectation::name);
+    if (one != expected->end() && one->name == hash) Compare(name, *one);
     if (++looked_at % kBatch != 0) continue;
     co_await async::Yield();
     CSI_CO_RETURN_IF_ERROR(co_await async::CancellationStatus());

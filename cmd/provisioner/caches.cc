@@ -7,6 +7,7 @@
 
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/well_known.h"
+#include "apis/meta/v1/finalizers.h"
 #include "cmd/provisioner/claim_hold.h"
 #include "cmd/provisioner/data_source.h"
 #include "lib/base/strings.h"
@@ -33,17 +34,6 @@ void PruneMetadata(meta::ObjectMeta* metadata) {
   metadata->clear_generation();
   metadata->clear_generatename();
   metadata->clear_selflink();
-}
-
-// The entries whose key is wanted.
-template <typename Wanted>
-apis::Entries<apis::StringEntry> Kept(const apis::Entries<apis::StringEntry>& entries,
-                                      Wanted wanted) {
-  apis::Entries<apis::StringEntry> kept;
-  for (const apis::StringEntry& entry : entries) {
-    if (wanted(entry.key())) *kept.Add() = entry;
-  }
-  return kept;
 }
 
 void PruneClass(storage::StorageClass* klass) {
@@ -168,18 +158,19 @@ void PruneVolume(core::PersistentVolume* volume) {
   const bool in_tree = translation::IsMigratable(volume->spec());
   meta::ObjectMeta* metadata = volume->mutable_metadata();
   apis::Entries<apis::StringEntry> labels;
-  if (in_tree) labels = Kept(metadata->labels(), translation::IsReadLabel);
+  if (in_tree) {
+    labels = metadata->labels();
+    apis::KeepEntries(&labels, translation::IsReadLabel);
+  }
   PruneMetadata(metadata);
   metadata->mutable_labels()->Swap(&labels);
-  apis::Entries<apis::StringEntry> annotations =
-      Kept(metadata->annotations(), [in_tree](std::string_view key) {
-        constexpr std::array kRead{apis::kAnnProvisionedBy, apis::kAnnMigratedTo,
-                                   apis::kAnnBetaStorageClass, apis::kAnnDeletionSecretName,
-                                   apis::kAnnDeletionSecretNamespace};
-        return std::ranges::find(kRead, key) != kRead.end() ||
-               (in_tree && translation::IsReadAnnotation(key));
-      });
-  metadata->mutable_annotations()->Swap(&annotations);
+  apis::KeepEntries(metadata->mutable_annotations(), [in_tree](std::string_view key) {
+    constexpr std::array kRead{apis::kAnnProvisionedBy, apis::kAnnMigratedTo,
+                               apis::kAnnBetaStorageClass, apis::kAnnDeletionSecretName,
+                               apis::kAnnDeletionSecretNamespace};
+    return std::ranges::find(kRead, key) != kRead.end() ||
+           (in_tree && translation::IsReadAnnotation(key));
+  });
   const std::string phase = volume->status().phase();
   volume->clear_status();
   if (!phase.empty()) volume->mutable_status()->set_phase(phase);
@@ -215,14 +206,14 @@ Caches::Caches(async::EventLoop& loop, Random& random, kube::Client& client, log
       volumes_(loop, random, client, log, {.resync = kHandledResync}),
       classes_(loop, random, client, log, {}) {
   claims_.set_prune(PruneClaim);
-  claims_.AddIndex(kUidIndex,
-                   [held = options_.hold_finalizer](const core::PersistentVolumeClaim& claim) {
-                     std::vector<std::string> values;
-                     if (claim.spec().volumename().empty() || HasFinalizer(claim, held)) {
-                       values.push_back(claim.metadata().uid());
-                     }
-                     return values;
-                   });
+  claims_.AddIndex(
+      kUidIndex, [held = options_.hold_finalizer](const core::PersistentVolumeClaim& claim) {
+        std::vector<std::string> values;
+        if (claim.spec().volumename().empty() || apis::HasFinalizer(claim.metadata(), held)) {
+          values.push_back(claim.metadata().uid());
+        }
+        return values;
+      });
   if (options_.index_clones) {
     claims_.AddIndex(kCloneIndex, [](const core::PersistentVolumeClaim& claim) {
       std::vector<std::string> values;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/provisioner/claim_hold.h"
 
-#include <algorithm>
-
 #include "cmd/provisioner/claim_writer.h"
 #include "lib/base/strings.h"
 #include "lib/kube/errors.h"
@@ -11,11 +9,6 @@ namespace csinative::provisioner {
 
 std::string HoldFinalizer(std::string_view driver) {
   return StrCat("creating.csi-native.io/", driver);
-}
-
-bool HasFinalizer(const core::PersistentVolumeClaim& claim, std::string_view finalizer) {
-  const auto& finalizers = claim.metadata().finalizers();
-  return std::ranges::find(finalizers, finalizer) != finalizers.end();
 }
 
 async::Task<Result<core::PersistentVolumeClaim>> ClaimHold::Hold(

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "apis/core/v1/volume.pb.h"
+#include "apis/meta/v1/finalizers.h"
 #include "apis/namespaces.h"
 #include "lib/async/task.h"
 #include "lib/base/result.h"
@@ -26,7 +27,6 @@ namespace csinative::provisioner {
 
 // The finalizer of this driver.
 std::string HoldFinalizer(std::string_view driver);
-bool HasFinalizer(const core::PersistentVolumeClaim& claim, std::string_view finalizer);
 
 class ClaimHold {
  public:
@@ -36,7 +36,7 @@ class ClaimHold {
       : client_(client), finalizer_(HoldFinalizer(driver)), mode_(mode) {}
 
   bool IsHeld(const core::PersistentVolumeClaim& claim) const {
-    return HasFinalizer(claim, finalizer_);
+    return apis::HasFinalizer(claim.metadata(), finalizer_);
   }
   // Before the driver is called. The claim as it is then; a conflict when it has changed since it
   // was read.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/provisioner/clone_source.h"
 
-#include <algorithm>
-
 #include "apis/core/v1/well_known.h"
+#include "apis/meta/v1/finalizers.h"
 #include "cmd/provisioner/create_request.h"
 #include "lib/base/strings.h"
 
@@ -74,9 +73,7 @@ Status SourceNotUsable() {
 }
 
 bool HasCloneFinalizer(const core::PersistentVolumeClaim& claim) {
-  const auto& finalizers = claim.metadata().finalizers();
-  return std::find(finalizers.begin(), finalizers.end(), apis::kFinalizerCloning) !=
-         finalizers.end();
+  return apis::HasFinalizer(claim.metadata(), apis::kFinalizerCloning);
 }
 
 }  // namespace csinative::provisioner

@@ -377,12 +377,18 @@ bool Provisioner::IsReadOnly(const Attempt& attempt) const {
              ::csi::v1::VolumeCapability::AccessMode::MULTI_NODE_READER_ONLY;
 }
 
-async::Task<ProvisionResult> Provisioner::RejectTranslation(Attempt* attempt, std::string volume_id,
-                                                            Status why) {
+::csi::v1::DeleteVolumeRequest Provisioner::DeletionOf(const Attempt& attempt,
+                                                       std::string volume_id) {
   ::csi::v1::DeleteVolumeRequest request;
   request.set_volume_id(std::move(volume_id));
-  *request.mutable_secrets() = attempt->request.secrets();
-  Status deleted = co_await deps_.driver->DeleteVolume(std::move(request), attempt->migrated);
+  *request.mutable_secrets() = attempt.request.secrets();
+  return request;
+}
+
+async::Task<ProvisionResult> Provisioner::RejectTranslation(Attempt* attempt, std::string volume_id,
+                                                            Status why) {
+  Status deleted = co_await deps_.driver->DeleteVolume(DeletionOf(*attempt, std::move(volume_id)),
+                                                       attempt->migrated);
   why = why.WithContext("failed to translate the created volume to its in-tree plugin");
   if (!deleted.ok()) {
     why = why.WithMessage(
@@ -395,10 +401,7 @@ async::Task<ProvisionResult> Provisioner::RejectTranslation(Attempt* attempt, st
 
 async::Task<ProvisionResult> Provisioner::RejectVolume(Attempt* attempt, std::string volume_id,
                                                        Status why) {
-  ::csi::v1::DeleteVolumeRequest request;
-  request.set_volume_id(std::move(volume_id));
-  *request.mutable_secrets() = attempt->request.secrets();
-  Status cleaned = co_await deps_.driver->CleanUpVolume(std::move(request));
+  Status cleaned = co_await deps_.driver->CleanUpVolume(DeletionOf(*attempt, std::move(volume_id)));
   if (!cleaned.ok()) {
     why = why.WithMessage(StrCat(why.message(), ". Cleanup of volume ", attempt->volume_name,
                                  " failed, volume is orphaned: ", cleaned.message()));

@@ -112,6 +112,7 @@ class Provisioner {
   // What is wrong with the driver's answer (provisioner 10.1).
   Status CheckVolume(const Attempt& attempt, const ::csi::v1::Volume& volume) const;
   core::PersistentVolume Describe(const Attempt& attempt, const ::csi::v1::Volume& volume) const;
+  static ::csi::v1::DeleteVolumeRequest DeletionOf(const Attempt& attempt, std::string volume_id);
   // The volume cannot be described as one of the in-tree plugin: deletes it.
   async::Task<ProvisionResult> RejectTranslation(Attempt* attempt, std::string volume_id,
                                                  Status why);

@@ -24,11 +24,10 @@ async::Task<void> SnapshotSweep::Prepare() {
 
 async::Task<void> SnapshotSweep::Run() {
   if (deps_.interval <= Duration::zero()) co_return;
-  co_await Prepare();
   bool may_list = false;
   while (true) {
     // Differs: upstream looks once for the kind, so that one installed later needs a restart.
-    if (!served_) served_ = co_await SnapshotsAreServed();
+    co_await Prepare();
     if (*served_ && !may_list) {
       may_list = co_await MayList();
       if (!may_list) co_return;

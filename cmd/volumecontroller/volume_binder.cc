@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "apis/core/v1/maps.h"
+#include "apis/meta/v1/finalizers.h"
 #include "cmd/volumecontroller/attach_detach.h"
 #include "lib/kube/errors.h"
 
@@ -60,14 +61,6 @@ std::string WithoutFinalizer(const Object& object, const std::string& finalizer)
     w.EndArray();
     w.EndObject();
   });
-}
-
-template <typename Object>
-bool HasFinalizer(const Object& object, const std::string& finalizer) {
-  for (const std::string& one : object.metadata().finalizers()) {
-    if (one == finalizer) return true;
-  }
-  return false;
 }
 
 Status IgnoreNotFound(const Status& status) { return kube::IsNotFound(status) ? Status() : status; }
@@ -150,7 +143,8 @@ async::Task<Status> VolumeBinder::SyncClaim(std::string key) {
   const kube::ObjectName name = kube::ObjectName::FromKey(key);
 
   if (claim->metadata().has_deletiontimestamp()) {
-    if (!HasFinalizer(*claim, kClaimProtection) || IsUsed(*claim)) co_return Status();
+    if (!apis::HasFinalizer(claim->metadata(), kClaimProtection) || IsUsed(*claim))
+      co_return Status();
     auto patched = co_await client_.Patch<core::PersistentVolumeClaim>(
         name, kube::PatchType::kMerge, WithoutFinalizer(*claim, kClaimProtection));
     co_return IgnoreNotFound(patched.status());
@@ -257,7 +251,7 @@ async::Task<Status> VolumeBinder::SyncVolume(std::string name) {
     co_return IgnoreNotFound(released.status());
   }
   if (volume->metadata().has_deletiontimestamp() && volume->status().phase() != "Bound" &&
-      HasFinalizer(*volume, kVolumeProtection)) {
+      apis::HasFinalizer(volume->metadata(), kVolumeProtection)) {
     auto patched = co_await client_.Patch<core::PersistentVolume>(
         kube::ObjectName{"", name}, kube::PatchType::kMerge,
         WithoutFinalizer(*volume, kVolumeProtection));

@@ -142,7 +142,7 @@ class Scanner {
   void RemoveUnusedBlock(const std::string& name) {
     // Left by a crash in the middle of a write.
     NoteRemoval(mount::RemoveIfPresent(
-        fs_, StrCat(paths_.BlockData(name), "/", mount::kVolumeDataFile, ".tmp")));
+        fs_, StrCat(paths_.BlockData(name), "/", mount::kVolumeDataFile, mount::kTemporarySuffix)));
     if (mount::RemoveEmptyDirectories(fs_, paths_.BlockVolume(name))) return;
     NoteRemoval(InternalError(StrCat("failed to remove dir [", paths_.BlockVolume(name), "]")));
   }

@@ -19,6 +19,9 @@
 
 namespace csinative::mount {
 
+// Of a file that is being written (FileSystem::WriteFile).
+inline constexpr char kTemporarySuffix[] = ".tmp";
+
 enum class FileType { kFile, kDirectory, kSymlink, kSocket, kBlockDevice, kOther };
 
 struct FileInfo {
@@ -49,7 +52,7 @@ class FileSystem {
   // Up to 1 MiB.
   virtual Result<std::string> ReadFile(const std::string& path) = 0;
   // All or nothing, also when the machine stops in between: written beside it as
-  // "<name>.tmp", made durable, renamed.
+  // "<name>.tmp" (kTemporarySuffix), made durable, renamed.
   virtual Status WriteFile(const std::string& path, const std::string& content, uint32_t mode) = 0;
   // An empty file; one that is there stays as it is.
   virtual Status CreateFile(const std::string& path, uint32_t mode) = 0;

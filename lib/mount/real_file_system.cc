@@ -253,13 +253,13 @@ Status RealFileSystem::WriteFile(const std::string& path, const std::string& con
                                  uint32_t mode) {
   CSI_ASSIGN_OR_RETURN(const UniqueFd parent, OpenParent(path));
   const std::string name = NameOf(path);
-  const std::string temporary = StrCat(name, ".tmp");
+  const std::string temporary = StrCat(name, kTemporarySuffix);
   if (::unlinkat(parent.get(), temporary.c_str(), 0) != 0 && errno != ENOENT) {
-    return Failed("unlink", StrCat(path, ".tmp"));
+    return Failed("unlink", StrCat(path, kTemporarySuffix));
   }
   const UniqueFd fd(::openat(parent.get(), temporary.c_str(),
                              O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
-  if (!fd.valid()) return Failed("create", StrCat(path, ".tmp"));
+  if (!fd.valid()) return Failed("create", StrCat(path, kTemporarySuffix));
   Status written = WriteAll(fd.get(), path, content);
   if (written.ok() && ::fsync(fd.get()) != 0) written = Failed("fsync", path);
   if (written.ok() &&

@@ -27,7 +27,7 @@ Status RemoveVolumeDirectory(FileSystem& fs, const std::string& directory,
     return removed.WithContext(StrCat("failed to delete volume data file [", data, "]"));
   }
   // Left by a crash in the middle of a write.
-  removed = RemoveIfPresent(fs, StrCat(data, ".tmp"));
+  removed = RemoveIfPresent(fs, StrCat(data, kTemporarySuffix));
   if (removed.ok()) removed = RemoveIfPresent(fs, directory);
   if (!removed.ok()) {
     return removed.WithContext(StrCat("failed to delete volume path [", directory, "]"));

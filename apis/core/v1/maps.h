@@ -65,18 +65,25 @@ void SetEntry(Entries<Entry>* entries, std::string_view key, Value&& value) {
   *MutableEntry(entries, key) = std::forward<Value>(value);
 }
 
-// True when there was such a key.
-template <typename Entry>
-bool EraseEntry(Entries<Entry>* entries, std::string_view key) {
+// Erases the entries whose key `is_kept` refuses; the others stay in their order. True when there
+// were such.
+template <typename Entry, typename Predicate>
+bool KeepEntries(Entries<Entry>* entries, Predicate is_kept) {
   int kept = 0;
   for (int i = 0; i < entries->size(); ++i) {
-    if ((*entries)[i].key() == key) continue;
+    if (!is_kept((*entries)[i].key())) continue;
     if (kept != i) entries->SwapElements(kept, i);
     ++kept;
   }
   bool erased = kept != entries->size();
   entries->DeleteSubrange(kept, entries->size() - kept);
   return erased;
+}
+
+// True when there was such a key.
+template <typename Entry>
+bool EraseEntry(Entries<Entry>* entries, std::string_view key) {
+  return KeepEntries(entries, [key](const std::string& one) { return one != key; });
 }
 
 // Equal as maps of strings: order and repeated keys do not matter.

@@ -27,7 +27,7 @@ class HoldTest : public FieldReport {
   }
   bool IsHeld() {
     const auto claim = world_.Find<core::PersistentVolumeClaim>({"ns", "claim"});
-    return claim && HasFinalizer(*claim, HoldFinalizer(kDriver));
+    return claim && apis::HasFinalizer(claim->metadata(), HoldFinalizer(kDriver));
   }
   bool ClaimExists() {
     return world_.Find<core::PersistentVolumeClaim>({"ns", "claim"}).has_value();
@@ -39,8 +39,9 @@ TEST_F(HoldTest, ClaimIsHeldBeforeTheCallAndFreedOnceItsVolumeIsSaved) {
   world_.driver().HandleOnce<CreateRequest, CreateResponse>(
       kCreateVolume, [&](CreateRequest, CreateResponse* response) -> async::Task<Status> {
         CSI_CO_RETURN_IF_ERROR(co_await async::Sleep(seconds(2)));
-        held_in_time = HasFinalizer(*world_.controller().caches().claims().Get("ns/claim"),
-                                    HoldFinalizer(kDriver));
+        held_in_time =
+            apis::HasFinalizer(world_.controller().caches().claims().Get("ns/claim")->metadata(),
+                               HoldFinalizer(kDriver));
         response->mutable_volume()->set_volume_id("v");
         co_return Status();
       });
