@@ -361,12 +361,17 @@ void World::Crash(SimProcess* process) {
   process->Crash(plan_.Between(std::chrono::milliseconds(500), std::chrono::seconds(60)));
 }
 
+std::set<std::string> World::SavedVolumes() {
+  std::set<std::string> out;
+  for (const apiserver::ObjectPtr& object : api_.ListObjects("", "persistentvolumes")) {
+    out.insert(apiserver::ParseDocument(*object)["spec"]["csi"]["volumeHandle"].GetString());
+  }
+  return out;
+}
+
 void World::NoteUnsaved(const std::string& process) {
   if (!process.starts_with("provisioner")) return;
-  std::set<std::string> saved;
-  for (const apiserver::ObjectPtr& object : api_.ListObjects("", "persistentvolumes")) {
-    saved.insert(apiserver::ParseDocument(*object)["spec"]["csi"]["volumeHandle"].GetString());
-  }
+  const std::set<std::string> saved = SavedVolumes();
   // One that lives saves its volumes before long.
   for (const auto& [id, volume] : backend_.volumes()) {
     if (saved.count(id) == 0 && loop_.Now() - asked_for_[id] < kMayBeUnsaved) {
@@ -507,9 +512,11 @@ void World::CheckNothingLeft() {
   const std::string left = Leftovers();
   if (!left.empty()) checker_.Violation(StrCat("left over after a quiet time:", left));
   // What the dead forgot, nobody can know (the original has the same gap). It is counted, and goes.
-  // A provisioner that holds claims forgets nothing.
+  // A provisioner that holds claims forgets nothing. A request that was on its way when its sender
+  // died may have saved the volume after all.
+  const std::set<std::string> saved = SavedVolumes();
   for (const std::string& id : forgotten_) {
-    if (backend_.volumes().count(id) == 0) continue;
+    if (backend_.volumes().count(id) == 0 || saved.count(id) != 0) continue;
     if (options_.hold_claims) checker_.Violation(StrCat("volume ", id, " was forgotten"));
     ++known_leaks_;
     backend_.Remove(id);

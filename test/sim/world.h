@@ -109,6 +109,8 @@ class World {
   void PowerOn(size_t node);
   void PowerCut();
   void UpgradeNodeDriver();
+  // The handles that PersistentVolumes name.
+  std::set<std::string> SavedVolumes();
   void NoteUnsaved(const std::string& process);
   void CheckNow();
   // `held_volumes`: whether the attacher's finalizer is on each volume that exists.
