@@ -50,10 +50,10 @@ provisioner_churn_prepare() {
   product_install_driver
   path="$(product_path "${E2E_DRIVER-}" sample-driver)"
   mkdir -p "$dir/driver/state"
-  # Calls take their time, so that csi-provisioner is also killed while they run.
+  # Calls take their time, so that csi-provisioner is also killed while they run; they have their effect all the same.
   process_start "$dir" driver "$path" --mode controller --endpoint "unix://$dir/driver/csi.sock" --state-dir "$dir/driver/state" \
     --driver-name "$product_driver_name" --node-id id-of-no-node --log "$dir/logs/driver.calls" \
-    --delay CreateVolume=200ms --delay DeleteVolume=200ms
+    --delay CreateVolume=500ms --finish CreateVolume --delay DeleteVolume=200ms
   wait_until 20 'the driver listens' product_socket_ready "$dir" driver || die 'the driver does not listen'
   # Partners, with every right: theirs are not what is tested.
   for partner in snapshot-controller csi-snapshotter; do
@@ -366,8 +366,8 @@ provisioner_churn_check_lost() {
     grep -F '"method":"/csi.v1.Controller/CreateVolume"' "$dir/logs/driver.calls" | grep -F "\"name\":\"$name\"" | tail -n 1 |
       sed -nE 's/.*"unixMicros":([0-9]+).*/\1/p' | awk -v gap="$provisioner_churn_gap" '
         NR == FNR { split($1, part, ":"); kill[++kills] = ((part[1] * 60 + part[2]) * 60 + part[3]) * 1000; next }
-        # From the beginning of the call, which takes 200 ms and some more.
-        { answered = $1 / 1000 % 86400000; for (i in kill) if (kill[i] >= answered - 400 && kill[i] <= answered + gap) found = 1 }
+        # From the beginning of the call, which takes half a second and some more.
+        { answered = $1 / 1000 % 86400000; for (i in kill) if (kill[i] >= answered - 700 && kill[i] <= answered + gap) found = 1 }
         END { exit !found }' "$dir/logs/kills.log" - ||
       provisioner_churn_fail "lost although csi-provisioner was not killed then: $id $name"
   done <<<"$2"
