@@ -126,7 +126,8 @@ bench_attacher_steady() {
   lines="$(wc -l <"$dir/logs/audit.log")"
   say "$side: $(bench_attacher_tool "$dir" attach --tag "$tag" --count "$count" --rate "$bench_rate")"
   bench_stop "$dir" "$side"
-  tail -n "+$((lines + 1))" "$dir/logs/audit.log" | bench_attacher_latencies | bench_keep_latencies "$dir" "$side" "$count"
+  # Not a pipe, whose last part would keep the figures for itself.
+  bench_keep_latencies "$dir" "$side" "$count" < <(tail -n "+$((lines + 1))" "$dir/logs/audit.log" | bench_attacher_latencies)
   bench_attacher_tool "$dir" empty
 }
 
