@@ -168,9 +168,9 @@ provisioner_churn_check() {
   [[ -z $wrong ]] || provisioner_churn_fail "claims are not as they should be: $(head -n 5 <<<"$wrong")"
 }
 
-# The driver's volumes, "ID NAME" a line.
+# The driver's volumes, "ID NAME" a line. Some may be on their way out.
 provisioner_churn_driver() {
-  find "$1/driver/state/volumes" -mindepth 2 -maxdepth 2 -name '*.json' -exec sed -nE 's/^ *"(id|name)": "([^"]*)".*/\1 \2/p' {} + |
+  { find "$1/driver/state/volumes" -mindepth 2 -maxdepth 2 -name description.json -exec sed -nE 's/^ *"(id|name)": "([^"]*)".*/\1 \2/p' {} + || true; } 2>/dev/null |
     awk '$1 == "id" { id = $2 } $1 == "name" && id != "" { print id, $2; id = "" }'
 }
 
@@ -321,6 +321,8 @@ provisioner_churn_storm() {
   # What was not finished is finished now.
   wait_until 60 'claims and volumes are gone' provisioner_churn_gone || provisioner_churn_fail 'claims or volumes are left'
   provisioner_churn_check_created "$dir" "$label" "$count"
+  # The driver may still be at what a process asked for that is dead now.
+  sleep 2
   lost="$(provisioner_churn_left "$dir")"
   case $label in
     held) [[ -z $lost ]] || provisioner_churn_fail "left in the driver, in spite of --hold-claims: $lost" ;;
