@@ -15,7 +15,7 @@ from . import steps
 from .driver import CODES, Driver
 from .expectation import filled
 from .node_cluster import ANNOTATION, KUBELET_ROOT
-from .normalise import KLOG, deadline_class
+from .normalise import KLOG
 from .side import Side, clean_environment
 from .sidecar import Sidecar
 
@@ -33,7 +33,7 @@ class RegistrarSide(Side):
         self._plugin, self.registry = plugin, self.cluster.registry
         self.socket = f"{self.registry}/{self.name}-reg.sock"
         self.values = {"name": self.name, "port": workplace.http_port, "registry": self.registry, "socket": f"{plugin}/csi.sock",
-                       "kubelet_socket": f"{KUBELET_ROOT}/plugins/{self.name}/csi.sock", "registration": self.socket}
+                       "kubelet_socket": f"{KUBELET_ROOT}/plugins/{self.name}/csi.sock", "registration": self.socket, "second": f"{self.registry}/second"}
         self.looks = {}
         self.second = None
         self._read_only = False
@@ -123,7 +123,7 @@ class RegistrarSide(Side):
         for call in self.driver.calls():
             method = call["method"].rsplit("/", 1)[-1]
             calls.setdefault(method, []).append({
-                "authority": call["authority"], "deadline": deadline_class(call["deadline_ms"]), "request": call["request"],
+                "authority": call["authority"], "deadline": f"{round(call['deadline_ms'] / 1000)} s", "request": call["request"],
                 "answer": "cancelled by the caller" if call["cancelled"] else CODES[call["code"]]})
         writes, order = self._writes()
         http = {}
@@ -248,10 +248,9 @@ def _read_only(value, side):
 
 def _second(value, side):
     """A second registrar of the same driver, with a folder of its own below plugins_registry; returns when it has ended."""
-    folder = f"{side.registry}/second"
-    os.makedirs(folder)
+    os.makedirs(side.values["second"])
     side.second = Sidecar(side.scenario.sidecar, side.program, f"{side.folder}/second", clean_environment())
-    side.second.start([filled(a, {**side.values, "registry": folder}) for a in value["arguments"]])
+    side.second.start(value["arguments"])
     if not side.second.wait(value.get("within", 20)):
         raise steps.StepFailed("the second registrar has not ended")
 
