@@ -9,6 +9,9 @@ about volumes. What cannot be equal is named by what it stands for: node, kubele
 2. NodeGetVolumeStats: by the clock, and ours has no statistics yet (docs/compatibility.md)
 3. of mounts everything but path, file system and read-only; of the Node's status everything but volumesInUse
 4. how often something fails that is tried again by the clock: in a row of equal calls or events one counts
+5. in how many steps volumes come into volumesInUse and leave it: kubelet writes by the clock, ours at each change. Which ones were ever in it, and
+   what is left, is compared
+6. the folders that kubelet makes for each pod whatever its volumes are: the pod's own, `plugins`, and `volumes`
 """
 
 import hashlib
@@ -83,6 +86,8 @@ class MountSide:
             "podInfoOnMount": True, "fsGroupPolicy": "File", **driver}}, "application/merge-patch+json")
         if self.scenario.driver_flags:
             self.cluster.restart(self.driver_part, *self.scenario.driver_flags)
+        # What kubelet leaves of drivers that do not stage.
+        self.in_node("find", f"{self.root}/plugins/kubernetes.io", "-mindepth", "2", "-type", "d", "-empty", "-delete")
         with open(self._log, "rb") as stream:
             self._offset = stream.seek(0, 2)
         self.cluster.audit.begin()
@@ -232,18 +237,22 @@ class MountSide:
             item = {"method": call["method"].rsplit("/", 1)[-1], "request": request, "answer": call["code"]}
             if item not in lane[-1:]:
                 lane.append(item)
-        return {"steps": {"steps": [{"failure": self.failure}]}, "csi": calls, "layout": {k: v["layout"] for k, v in self._looks.items()},
+        return {"steps": {"steps": [{"failure": self.failure}]}, "csi": calls,
+                "layout": {f"{k} {i['path']}": [i] for k, v in self._looks.items() for i in v["layout"]},
                 "state": {k: [v["state"]] for k, v in self._looks.items()}, "api": self._api(), "events": self._event_lanes()}
 
     def _api(self):
         lanes = {"volumesInUse": [], "csinode": [], "claims": []}
+        ever, last = set(), None
         for event in self.cluster.node_writes(self.node):
             about, body = event["objectRef"], event.get("requestObject") or {}
             code = event["responseStatus"]["code"]
             if about["resource"] == "nodes" and "volumesInUse" in (body.get("status") or {}):
-                item = {"list": self._shown(body["status"]["volumesInUse"]), "status": code}
-                lane = lanes["volumesInUse"]
-            elif about["resource"] == "csinodes":
+                if code == 200:
+                    last = self._shown(body["status"]["volumesInUse"])
+                    ever.update(last or [])
+                continue
+            if about["resource"] == "csinodes":
                 item = {"verb": event["verb"], "drivers": self._shown((body.get("spec") or {}).get("drivers")), "status": code}
                 lane = lanes["csinode"]
             elif about["resource"] == "persistentvolumeclaims":
@@ -252,6 +261,7 @@ class MountSide:
             else:
                 continue
             lane.append(item)
+        lanes["volumesInUse"] = [{"ever": sorted(ever), "last": last}]
         return lanes
 
     def _events(self):
@@ -271,7 +281,7 @@ class MountSide:
 
     def look(self, name):
         self._looks[name] = {"layout": self._layout(), "state": {
-            "volumesInUse": self._shown(self.volumes_in_use()),
+            "volumesInUse": sorted(self._shown(self.volumes_in_use())),
             "drivers": self._shown(self.cluster.csinode_drivers(self.node)),
         }}
 
@@ -285,6 +295,8 @@ class MountSide:
         items = []
         for line in found.splitlines():
             path, mode, owner, link = line.split("\t")
+            if re.fullmatch(rf"{re.escape(self.root)}/pods/[^/]+(/plugins|/volumes)?", path):
+                continue
             item = {"path": path, "mode": mode, "owner": owner}
             if link:
                 item["to"] = link
@@ -293,7 +305,7 @@ class MountSide:
             if path.endswith("/vol_data.json"):
                 item["content"] = json.loads(self.in_node("cat", path))
             items.append(self._shown(item))
-        return sorted(items, key=lambda i: i["path"])
+        return items
 
     def _shown(self, value):
         """By what things stand for."""
@@ -365,6 +377,9 @@ def _gone(name, side):
         side._delete(side.pod_path(name))
     if not side._wait(60, lambda: side._get(side.pod_path(name)) is None):
         raise steps.StepFailed(f"{name} does not go away")
+    # kubelet takes away its folder up to two seconds later.
+    if not side._wait(20, lambda: not side.in_node("find", f"{side.root}/pods/{side.pods[name]['metadata']['uid']}")):
+        raise steps.StepFailed(f"the folder of {name} stays")
     side._gone.add(name)
 
 
