@@ -53,7 +53,7 @@ def _options():
     parser.add_argument("--instance", metavar="DIR", help="of `scripts/e2e up --dir DIR` with --api-only, --node (registrar/) or --two-nodes "
                         "(volume-manager/); default: one of its own")
     parser.add_argument("--suggest", action="store_true", help="what would have to be in allowed.yaml for each unexplained difference")
-    parser.add_argument("--record", metavar="FILE", help="keep upstream's recording there, for --self-test")
+    parser.add_argument("--record", metavar="FILE", help="keep the recording of the original (registrar/: ours) there, for --self-test")
     parser.add_argument("--save", metavar="DIR", help="keep the recordings there, and all differences")
     options = parser.parse_args()
     if options.sides not in ("upstream,ours", "upstream,upstream", "ours,ours"):
@@ -105,8 +105,8 @@ def _compare(stage, item, allowed, options):
     recorded = []
     for number, recording in enumerate(stage.record(item)):
         side = stage.names[number] if options.sides == "upstream,ours" else options.sides.split(",")[number]
-        if options.record and recording.before_races:
-            _save_self_test(options.record, item.name, recording.before_races)
+        if options.record and recording.for_self_test:
+            _save_self_test(options.record, item.name, recording.for_self_test)
         recorded.append(recording)
         row["states"].append("failed" if recording.failure else f"{recording.seconds:.1f} s" if recording.seconds else "-")
         if options.save:

@@ -17,10 +17,10 @@ from .side import Side, Workplace
 
 
 class Recording:
-    """Of one side: channels, how long it took, and what is kept besides with --save."""
+    """Of one side: channels, how long it took, and what is kept besides with --save and with --record."""
 
-    def __init__(self, made, seconds, raw=None, before_races=None):
-        self.made, self.seconds, self.raw, self.before_races = made, seconds, raw, before_races
+    def __init__(self, made, seconds, raw=None, for_self_test=None):
+        self.made, self.seconds, self.raw, self.for_self_test = made, seconds, raw, for_self_test
 
     @property
     def failure(self):
@@ -82,9 +82,10 @@ class Registrar:
     def record(self, item):
         side = RegistrarSide(self._workplace, item, self._program)
         made, seconds = side.run()
-        left, right = expected_sides(filled(item.expect, side.values), made)
+        expect = filled(item.expect, side.values)
+        left, right = expected_sides(expect, made)
         yield Recording(left, 0.0)
-        yield Recording(right, seconds, made)
+        yield Recording(right, seconds, made, {"expect": expect, "channels": made})
 
     def down(self):
         self._cluster.down()
@@ -102,7 +103,7 @@ class Mounts:
     def record(self, item):
         for kubelet in self._sides:
             made, seconds = MountSide(self._cluster, item, kubelet).run()
-            yield Recording(made, seconds)
+            yield Recording(made, seconds, None, {"races": [], "channels": made} if kubelet else None)
 
     def down(self):
         self._cluster.down()
