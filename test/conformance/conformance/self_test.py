@@ -163,7 +163,7 @@ def _pod_request_field(c):
 
 
 def _pod_mode(c):
-    _pod_lane(c, "layout", "/globalmount")[0]["mode"] = "drwxr-xr-x"
+    _pod_lane(c, "layout", "/globalmount")[0]["mode"] = "drwxrwxrwx"
 
 
 def _pod_metadata(c):
