@@ -29,7 +29,8 @@ class Cluster:
         self._e2e = os.path.join(repository, "scripts/e2e")
         self._owned = instance is None
         command = [self._e2e, "up", "--api-only"] if self._owned else [self._e2e, "env", "--dir", instance]
-        lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, "E2E_APISERVER_FLAGS": _SERVER_FLAGS}).stdout
+        environment = {**os.environ, "E2E_APISERVER_FLAGS": _SERVER_FLAGS}
+        lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
         self.dir = re.search(r"^export E2E_DIR=(\S+)$", lines, re.M)[1]
         self.bin = re.search(r"^export PATH=(\S+?):", lines, re.M)[1]
         # Runs with the same instance wait for each other.

@@ -93,7 +93,8 @@ class MountSide:
         self.cluster.audit.begin()
         self._create({
             "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": self.namespace}, "provisioner": DRIVER,
-            "volumeBindingMode": "Immediate", "allowedTopologies": [{"matchLabelExpressions": [{"key": _TOPOLOGY, "values": [f"id-of-{self.node}"]}]}],
+            "volumeBindingMode": "Immediate",
+            "allowedTopologies": [{"matchLabelExpressions": [{"key": _TOPOLOGY, "values": [f"id-of-{self.node}"]}]}],
             **self.scenario.storage_class})
         for body in self.scenario.objects:
             self._create({**body, "metadata": {**body["metadata"], "namespace": self.namespace}})
@@ -316,7 +317,8 @@ class MountSide:
                 if "csi" in volume:
                     inline = "csi-" + hashlib.sha256((body["metadata"]["uid"] + volume["name"]).encode()).hexdigest()
                     names[inline] = f"<inline {volume['name']} of {name}>"
-                    names["csi-" + hashlib.sha256(f"{inline}{DRIVER}{self.node}".encode()).hexdigest()] = f"<attachment of {volume['name']} of {name}>"
+                    attachment = "csi-" + hashlib.sha256(f"{inline}{DRIVER}{self.node}".encode()).hexdigest()
+                    names[attachment] = f"<attachment of {volume['name']} of {name}>"
         for known in sorted(names, key=len, reverse=True):
             text = text.replace(known, names[known])
         for known, name in ((self.root, "<kubelet>"), (f"id-of-{self.node}", "<node id>"), (self.node, "<node>"), (self.namespace, "<namespace>")):

@@ -22,7 +22,8 @@ class NodeCluster:
         self._owned = instance is None
         policy = f"{repository}/test/conformance/cluster/node-audit-policy.yaml"
         command = [self._e2e, "up", "--two-nodes" if two_nodes else "--node"] if self._owned else [self._e2e, "env", "--dir", instance]
-        lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, "E2E_AUDIT_POLICY": policy}).stdout
+        environment = {**os.environ, "E2E_AUDIT_POLICY": policy}
+        lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
         self.dir = re.search(r"^export E2E_DIR=(\S+)$", lines, re.M)[1]
         with open(f"{self.dir}/admin.kubeconfig", encoding="utf-8") as stream:
             port = int(re.search(r"server: https://127\.0\.0\.1:(\d+)", stream.read())[1])

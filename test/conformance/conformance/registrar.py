@@ -33,7 +33,8 @@ class RegistrarSide(Side):
         self._plugin, self.registry = plugin, self.cluster.registry
         self.socket = f"{self.registry}/{self.name}-reg.sock"
         self.values = {"name": self.name, "port": workplace.http_port, "registry": self.registry, "socket": f"{plugin}/csi.sock",
-                       "kubelet_socket": f"{KUBELET_ROOT}/plugins/{self.name}/csi.sock", "registration": self.socket, "second": f"{self.registry}/second"}
+                       "kubelet_socket": f"{KUBELET_ROOT}/plugins/{self.name}/csi.sock", "registration": self.socket,
+                       "second": f"{self.registry}/second"}
         self.looks = {}
         self.second = None
         self._read_only = False

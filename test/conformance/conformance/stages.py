@@ -46,8 +46,8 @@ class Sidecars:
         self._repository, self._sides = repository, options.sides.split(",")
         self._cluster = Cluster(repository, options.instance)
         proxy_port, http_port = _free_port(), _free_port()
-        self._workplace = Workplace(self._cluster, ApiProxy(proxy_port, self._cluster.port, self._cluster.pki), f"{folder}/run", proxy_port, http_port,
-                                    f"{build_folder(repository)}/bin/scripted-driver")
+        proxy = ApiProxy(proxy_port, self._cluster.port, self._cluster.pki)
+        self._workplace = Workplace(self._cluster, proxy, f"{folder}/run", proxy_port, http_port, f"{build_folder(repository)}/bin/scripted-driver")
 
     def record(self, item):
         for side in self._sides:
