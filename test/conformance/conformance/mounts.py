@@ -339,7 +339,8 @@ def _look(name, side):
 
 
 def _pod(value, side):
-    """{name, volumes, spec}: claims by their names, or whole volumes; one container that uses them all, block volumes as devices."""
+    """{name, volumes, spec, scheduled}: claims by their names, or whole volumes; one container that uses them all, block volumes as devices. Without
+    `scheduled` the pod names its node from the beginning."""
     volumes, mounts, devices = [], [], []
     for name, volume in value["volumes"].items():
         source = {k: v for k, v in volume.items() if k not in ("block", "read_only", "mount", "unused")}
@@ -356,9 +357,10 @@ def _pod(value, side):
             mounts.append({"name": name, "mountPath": f"/{name}", **volume.get("mount", {})})
     container = {"name": "main", "image": _IMAGE, "imagePullPolicy": "Never", "command": ["sleep", "3600"], "volumeMounts": mounts,
                  "volumeDevices": devices}
+    place = {"nodeSelector": {"kubernetes.io/hostname": side.node}} if value.get("scheduled") else {"nodeName": side.node}
     body = side._create({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": value["name"], "namespace": side.namespace},
-        "spec": {"nodeName": side.node, "terminationGracePeriodSeconds": 0, "automountServiceAccountToken": False,
+        "spec": {**place, "terminationGracePeriodSeconds": 0, "automountServiceAccountToken": False,
                  "tolerations": [{"operator": "Exists"}], "containers": [container], "volumes": volumes, **value.get("spec", {})}})
     side.pods[value["name"]] = body
 
