@@ -129,14 +129,14 @@ bench_keep_spent() {
   bench_keep "$side" "$name" "$(((after - before) * 1000 / count))"
 }
 
-# bench_keep_latencies DIR SIDE COUNT: p50 and p99 of that many lines of microseconds from standard input.
+# bench_keep_latencies DIR SIDE COUNT [SUFFIX]: p50 and p99 of that many lines of microseconds from standard input.
 bench_keep_latencies() {
-  local dir="$1" side="$2" count="$3" measured
+  local dir="$1" side="$2" count="$3" suffix="${4-}" measured
   sort -n >"$dir/latencies"
   measured="$(wc -l <"$dir/latencies")"
   ((measured == count)) || die "the audit log tells of $measured instead of $count"
-  bench_keep "$side" p50 "$(sed -n "$(((count + 1) / 2))p" "$dir/latencies")"
-  bench_keep "$side" p99 "$(sed -n "$(((count * 99 + 99) / 100))p" "$dir/latencies")"
+  bench_keep "$side" "p50$suffix" "$(sed -n "$(((count + 1) / 2))p" "$dir/latencies")"
+  bench_keep "$side" "p99$suffix" "$(sed -n "$(((count * 99 + 99) / 100))p" "$dir/latencies")"
 }
 
 # bench_latencies: from lines "KEY begin|end HOUR MINUTE SECOND" the microseconds between the first begin and the first end of each key that has
