@@ -33,9 +33,8 @@ Result<std::optional<DataSource>> NormalizeDataSource(const core::PersistentVolu
   const auto& source = claim.spec().datasourceref();
   if (cross_namespace == CrossNamespace::kForbidden && !source.namespace_().empty()) {
     return InvalidArgumentError(
-        StrCat("dataSourceRef.namespace \"", source.namespace_(),
-               "\" is set, but cross-namespace data sources are disabled (feature gate "
-               "CrossNamespaceVolumeDataSource)"));
+        "dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is "
+        "disabled");
   }
   // Upstream crashes on an empty namespace that is present while the gate is off: here it is the
   // claim's own (provisioner 23.1).

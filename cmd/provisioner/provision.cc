@@ -103,8 +103,7 @@ Status Provisioner::PlanSource(Attempt* attempt) const {
   if (IsGranted(own_namespace, *source, *grants)) return Status();
   return FailedPreconditionError(StrCat("accessing ", source->ns, "/", source->name, " of ",
                                         source->kind, " dataSource from ", own_namespace, "/",
-                                        attempt->claim.metadata().name(),
-                                        " isn't allowed by any ReferenceGrant"));
+                                        attempt->claim.metadata().name(), " isn't allowed"));
 }
 
 Status Provisioner::PlanClass(Attempt* attempt) const {

@@ -31,13 +31,7 @@ bench_mount() {
 # Both nodes, and a bound claim for each pod.
 bench_mount_prepare() {
   local dir="$1" pods="$2" node i
-  product_ensure_stack volume-manager
-  node_start "$dir"
-  product_install_driver
-  # Folders as volumes: making a filesystem would take most of the time.
-  product_start_node_driver "$dir" --other-nodes "$second_node_id"
-  product_start_sidecars "$dir"
-  second_node_start "$dir" "$(product_node_state "$dir")"
+  two_nodes_start "$dir"
   bench_mount_namespace="csi-native-bench-$(printf '%04x%04x' "$RANDOM" "$RANDOM")"
   product_create_namespace "$bench_mount_namespace"
   for node in "$node_name" "$second_node_name"; do

@@ -16,6 +16,8 @@ from .api_client import ApiClient, ApiError
 from .audit_log import AuditLog
 
 ACCOUNT_NAMESPACE = "csi-native"
+# Without the gate the API server drops the namespace of a claim's source.
+_SERVER_FLAGS = "--feature-gates=CrossNamespaceVolumeDataSource=true"
 _CONTROLLERS = ("persistentvolume-binder-controller,persistentvolume-protection-controller,"
                 "persistentvolumeclaim-protection-controller")
 
@@ -27,7 +29,8 @@ class Cluster:
         self._e2e = os.path.join(repository, "scripts/e2e")
         self._owned = instance is None
         command = [self._e2e, "up", "--api-only"] if self._owned else [self._e2e, "env", "--dir", instance]
-        lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        environment = {**os.environ, "E2E_APISERVER_FLAGS": _SERVER_FLAGS}
+        lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
         self.dir = re.search(r"^export E2E_DIR=(\S+)$", lines, re.M)[1]
         self.bin = re.search(r"^export PATH=(\S+?):", lines, re.M)[1]
         # Runs with the same instance wait for each other.
@@ -42,7 +45,7 @@ class Cluster:
         self._prepare()
 
     def _prepare(self):
-        for name in (kinds.NAMESPACE, ACCOUNT_NAMESPACE):
+        for name in (kinds.NAMESPACE, kinds.OTHER_NAMESPACE, ACCOUNT_NAMESPACE):
             try:
                 self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
             except ApiError as error:
@@ -50,14 +53,15 @@ class Cluster:
                     raise
         here = os.path.dirname(os.path.dirname(__file__))
         for file in (f"{self.repository}/manifests/provisioner/rbac.yaml", f"{self.repository}/manifests/attacher/rbac.yaml",
-                     f"{here}/cluster/secrets.yaml", f"{here}/cluster/snapshot-crds.yaml"):
+                     f"{here}/cluster/rights.yaml", f"{here}/cluster/snapshot-crds.yaml", f"{here}/cluster/gateway-crds.yaml"):
             with open(file, encoding="utf-8") as stream:
                 for body in yaml.safe_load_all(stream):
                     self._apply(body)
         deadline = time.monotonic() + 20
         while True:
             try:
-                self.api.request("GET", "/apis/snapshot.storage.k8s.io/v1/volumesnapshots")
+                for path in ("/apis/snapshot.storage.k8s.io/v1/volumesnapshots", "/apis/gateway.networking.k8s.io/v1beta1/referencegrants"):
+                    self.api.request("GET", path)
                 break
             except ApiError:
                 if time.monotonic() > deadline:

@@ -54,9 +54,9 @@ def script_of(settings):
 
 
 class Driver:
-    def __init__(self, program, folder):
+    def __init__(self, program, folder, socket=None):
         self._program = program
-        self.socket = f"{folder}/csi.sock"
+        self.socket = socket or f"{folder}/csi.sock"
         self._script = f"{folder}/driver.json"
         self._calls = f"{folder}/calls"
         self._output = f"{folder}/driver.log"

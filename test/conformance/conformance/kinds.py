@@ -4,6 +4,8 @@
 from dataclasses import dataclass
 
 NAMESPACE = "conformance"
+# For sources of claims that are in another namespace.
+OTHER_NAMESPACE = "elsewhere"
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,11 @@ KINDS = {
     "lease": Kind("coordination.k8s.io", "v1", "leases", "Lease", True),
     "snapshot": Kind(_SNAPSHOT, "v1", "volumesnapshots", "VolumeSnapshot", True),
     "content": Kind(_SNAPSHOT, "v1", "volumesnapshotcontents", "VolumeSnapshotContent", False),
+    "grant": Kind("gateway.networking.k8s.io", "v1beta1", "referencegrants", "ReferenceGrant", True),
 }
 
 # What a run may leave behind, in the order in which it is taken away.
-CLEANED = ("va", "snapshot", "content", "pvc", "pv", "class", "vac", "csinode", "node", "secret", "lease", "event")
+CLEANED = ("va", "grant", "snapshot", "content", "pvc", "pv", "class", "vac", "csinode", "node", "secret", "lease", "event")
 
 
 def split(reference):

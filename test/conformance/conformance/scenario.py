@@ -15,15 +15,72 @@ _STANDARD = ["--csi-address={socket}", "--kubeconfig={kubeconfig}", "--http-endp
 ACCOUNTS = {"csi-attacher": "csi-attacher", "csi-provisioner": "csi-provisioner"}
 
 
+# Of scenarios with the real kubelet.
+_REGISTRAR_MEMBERS = {"description", "args", "arguments", "environment", "driver", "without_driver", "start", "steps", "node_labels", "expect"}
+_REGISTRAR_STANDARD = ["--csi-address={socket}", "--kubelet-registration-path={kubelet_socket}", "--plugin-registration-path={registry}",
+                       "--http-endpoint=127.0.0.1:{port}", "-v=5"]
+_MOUNT_MEMBERS = {"description", "driver_flags", "csi_driver", "storage_class", "objects", "claims", "steps"}
+
+
 class ScenarioError(Exception):
     pass
 
 
-class Scenario:
+def _check_members(name, settings, members):
+    if unknown := set(settings) - members:
+        raise ScenarioError(f"{name}: unknown members {sorted(unknown)}")
+
+
+class RegistrarScenario:
+    """csi-node-driver-registrar between the scripted driver and the real kubelet (registrar.py)."""
+
+    stage = "registrar"
+    sidecar = "csi-node-driver-registrar"
+
     def __init__(self, name, settings, templates):
-        unknown = set(settings) - _MEMBERS
-        if unknown:
-            raise ScenarioError(f"{name}: unknown members {sorted(unknown)}")
+        _check_members(name, settings, _REGISTRAR_MEMBERS)
+        self.name, self.templates = name, templates
+        self.description = settings.get("description", "")
+        # Another one for each: kubelet remembers for a while which sockets have failed.
+        self.driver_name = name.rsplit("/", 1)[-1] + ".test"
+        self.arguments = settings["arguments"] if "arguments" in settings else _REGISTRAR_STANDARD + settings.get("args", [])
+        self.environment = settings.get("environment", {})
+        self.driver = {"answers": {"NodeGetInfo": {"node_id": "id-1"}}, **settings.get("driver", {})}
+        self.has_driver = not settings.get("without_driver", False)
+        self.start = settings.get("start", True)
+        self.steps = settings.get("steps", [])
+        self.node_labels = settings.get("node_labels", {})
+        # {channel: {lane: [item, ...]}}. Nothing failed, and the program ended well, unless it says otherwise.
+        self.expect = {"steps": {"steps": [{"failure": None}]}, **settings["expect"]}
+        self.expect.setdefault("exit", {}).setdefault("end", [{"end": "exit 0"}])
+
+
+class MountScenario:
+    """The same pods with kubelet and with csi-volume-manager (mounts.py)."""
+
+    stage = "mounts"
+    sidecar = "csi-volume-manager"
+
+    def __init__(self, name, settings, templates):
+        _check_members(name, settings, _MOUNT_MEMBERS)
+        self.name, self.templates = name, templates
+        self.description = settings.get("description", "")
+        self.driver_flags = settings.get("driver_flags", [])
+        self.csi_driver = settings.get("csi_driver", {})
+        self.storage_class = settings.get("storage_class", {})
+        self.objects = [expand(o, templates) for o in settings.get("objects", [])]
+        self.claims = settings.get("claims", {})
+        self.steps = settings.get("steps", [])
+        self.restarts_driver = any("restart_driver" in step for step in self.steps)
+
+
+class Scenario:
+    """Upstream's sidecar and ours beside the scripted driver and an API server (side.py)."""
+
+    stage = "sidecars"
+
+    def __init__(self, name, settings, templates):
+        _check_members(name, settings, _MEMBERS)
         self.name = name
         self.description = settings.get("description", "")
         self.sidecar = settings.get("sidecar") or "csi-" + name.split("/")[0]
@@ -88,6 +145,9 @@ def _expand_step(step, templates):
     return step
 
 
+_KINDS = {"registrar": RegistrarScenario, "volume-manager": MountScenario}
+
+
 def load_all(folder):
     with open(f"{folder}/objects.yaml", encoding="utf-8") as stream:
         templates = yaml.safe_load(stream)
@@ -95,5 +155,6 @@ def load_all(folder):
     for file in sorted(glob.glob(f"{folder}/scenarios/*/*.yaml")):
         name = os.path.relpath(file, f"{folder}/scenarios")[: -len(".yaml")]
         with open(file, encoding="utf-8") as stream:
-            scenarios[name] = Scenario(name, yaml.safe_load(stream), templates)
+            kind = _KINDS.get(name.split("/")[0], Scenario)
+            scenarios[name] = kind(name, yaml.safe_load(stream), templates)
     return scenarios

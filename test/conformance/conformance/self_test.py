@@ -8,7 +8,7 @@ import os
 import tempfile
 
 from . import channels as channel_names
-from . import compare, races
+from . import compare, expectation, mounts, races, registrar
 from .allowed import Allowed
 
 
@@ -142,6 +142,123 @@ _ALTERATIONS = {
 }
 
 
+# ---- pods on a node
+
+
+def _pod_lane(c, channel, part):
+    return next(lane for name, lane in c[channel].items() if part in name)
+
+
+def _pod_call_lost(c):
+    _pod_lane(c, "csi", "<handle").pop()
+
+
+def _pod_calls_reordered(c):
+    lane = _pod_lane(c, "csi", "<handle")
+    lane[0], lane[1] = lane[1], lane[0]
+
+
+def _pod_request_field(c):
+    _pod_lane(c, "csi", "<handle")[0]["request"]["staging_target_path"] += "/x"
+
+
+def _pod_mode(c):
+    _pod_lane(c, "layout", "/globalmount")[0]["mode"] = "drwxrwxrwx"
+
+
+def _pod_metadata(c):
+    _pod_lane(c, "layout", "vol_data.json")[0]["content"].pop("volumeHandle")
+
+
+def _pod_folder_left(c):
+    c["layout"]["end <kubelet>/pods/<pod one>/x"] = [{"path": "<kubelet>/pods/<pod one>/x"}]
+
+
+def _pod_not_mounted(c):
+    _pod_lane(c, "layout", "/mount")[0].pop("mounted")
+
+
+def _pod_not_in_use(c):
+    c["api"]["volumesInUse"][0]["ever"].clear()
+
+
+def _pod_still_in_use(c):
+    c["api"]["volumesInUse"][0]["last"] = ["x"]
+
+
+def _pod_csinode(c):
+    next(iter(c["state"].values()))[0]["drivers"] = []
+
+
+def _pod_event(c):
+    c["events"].setdefault("Pod/one", []).append({"reason": "FailedMount", "type": "Warning", "message": "x"})
+
+
+def _pod_step(c):
+    c["steps"]["steps"][0]["failure"] = "step 2: not so"
+
+
+_POD_ALTERATIONS = {
+    "csi": (_pod_call_lost, _pod_calls_reordered, _pod_request_field),
+    "layout": (_pod_mode, _pod_metadata, _pod_folder_left, _pod_not_mounted),
+    "api": (_pod_not_in_use, _pod_still_in_use), "state": (_pod_csinode,), "events": (_pod_event,), "steps": (_pod_step,),
+}
+
+
+# ---- what is expected of csi-node-driver-registrar
+
+
+def _reg_exit(c):
+    c["exit"]["end"][0]["end"] = "exit 1"
+
+
+def _reg_deadline(c):
+    c["csi"]["NodeGetInfo"][0]["deadline"] = "2 s"
+
+
+def _reg_called_again(c):
+    c["csi"]["GetPluginInfo"].append(dict(c["csi"]["GetPluginInfo"][0]))
+
+
+def _reg_write_lost(c):
+    c["api"]["csinode"].pop()
+
+
+def _reg_annotation(c):
+    c["api"]["node"][0]["annotation"] = "{}"
+
+
+def _reg_order(c):
+    lane = c["order"]["all"]
+    lane[0], lane[1] = lane[1], lane[0]
+
+
+def _reg_socket(c):
+    c["objects"]["registered"][0]["socket"] = "srwxr-xr-x"
+
+
+def _reg_look_lost(c):
+    c["objects"].pop("after")
+
+
+def _reg_health(c):
+    c["http"]["GET /healthz"][0]["body"] = "well"
+
+
+def _reg_error(c):
+    c["log"]["errors"].append({"life": 1, "message": "x", "err": ""})
+
+
+def _reg_step(c):
+    c["steps"]["steps"][0]["failure"] = "step 1: not so"
+
+
+_REGISTRAR_ALTERATIONS = {
+    "exit": (_reg_exit,), "csi": (_reg_deadline, _reg_called_again), "api": (_reg_write_lost, _reg_annotation), "order": (_reg_order,),
+    "objects": (_reg_socket, _reg_look_lost), "http": (_reg_health,), "log": (_reg_error,), "steps": (_reg_step,),
+}
+
+
 _ENTRY = '- {scenarios: [one], channel: api, field: "x [0] status", ours: %s, reason: %s}\n'
 
 
@@ -177,29 +294,44 @@ def _allowed_list():
     return wrong
 
 
+def _two_recordings(saved, alter):
+    both = [copy.deepcopy(saved["channels"]) for _ in range(2)]
+    alter(both[1])
+    for channels in both:
+        races.apply(channels, saved["races"])
+    return compare.recordings(*both)
+
+
+def _against_expectation(saved, alter):
+    channels = copy.deepcopy(saved["channels"])
+    alter(channels)
+    return compare.recordings(*expectation.sides(saved["expect"], channels))
+
+
+# file: how it is compared, the channels that there are, what is altered.
+_RECORDINGS = {
+    "recording.json": (_two_recordings, channel_names.CHANNELS, _ALTERATIONS),
+    "pods.json": (_two_recordings, mounts.CHANNELS, _POD_ALTERATIONS),
+    "registrar.json": (_against_expectation, registrar.CHANNELS, _REGISTRAR_ALTERATIONS),
+}
+
+
 def run(folder):
-    with open(os.path.join(folder, "recording.json"), encoding="utf-8") as stream:
-        saved = json.load(stream)
-    missed = [c for c in channel_names.CHANNELS if c not in _ALTERATIONS or c not in saved["channels"]]
-
-    def differences(alter):
-        sides = [copy.deepcopy(saved["channels"]) for _ in range(2)]
-        alter(sides[1])
-        for side in sides:
-            races.apply(side, saved["races"])
-        return compare.recordings(*sides)
-
-    if same := differences(lambda c: None):
-        missed.append(f"the recording differs from itself: {same}")
-    count = 0
-    for channel, alterations in _ALTERATIONS.items():
-        for alter in alterations:
-            found = differences(alter)
-            seen = any(d.channel == channel for d in found)
-            count += 1
-            print(f"{channel:8} {alter.__name__[1:]:20} {'seen: ' + found[0].field if seen else 'NOT SEEN'}")
-            if not seen:
-                missed.append(alter.__name__)
+    missed, count = [], 0
+    for file, (differences, channels, altered) in _RECORDINGS.items():
+        with open(os.path.join(folder, file), encoding="utf-8") as stream:
+            saved = json.load(stream)
+        missed += [f"{file}: {c}" for c in channels if c not in altered or c not in saved["channels"]]
+        if same := differences(saved, lambda c: None):
+            missed.append(f"{file} differs from itself: {same}")
+        for channel, alterations in altered.items():
+            for alter in alterations:
+                found = differences(saved, alter)
+                seen = any(d.channel == channel for d in found)
+                count += 1
+                print(f"{channel:8} {alter.__name__[1:]:20} {'seen: ' + found[0].field if seen else 'NOT SEEN'}")
+                if not seen:
+                    missed.append(alter.__name__)
     missed += _allowed_list()
     print(f"{count} alterations, {len(missed)} not seen")
     return 1 if missed else 0

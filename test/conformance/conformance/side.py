@@ -29,6 +29,8 @@ class Workplace:
 
 
 class Side:
+    words = {}  # steps besides those that all have
+
     def __init__(self, workplace, scenario, program):
         self.workplace, self.scenario, self.program = workplace, scenario, program
         self.cluster, self.api, self.proxy = workplace.cluster, workplace.cluster.api, workplace.proxy
@@ -48,7 +50,7 @@ class Side:
         self.cluster.audit.begin()
         self._write_kubeconfig()
         self.driver = Driver(self.workplace.driver_program, self.folder)
-        self.sidecar = Sidecar(scenario.sidecar, self.program, self.folder, _environment())
+        self.sidecar = Sidecar(scenario.sidecar, self.program, self.folder, clean_environment())
         begun = time.time()
         try:
             if scenario.controllers:
@@ -102,6 +104,10 @@ class Side:
             if time.monotonic() > deadline or not self.sidecar.running:
                 raise steps.StepFailed("the sidecar watches nothing")
             time.sleep(0.02)
+
+    def holds(self, _):
+        """Conditions besides those that all have: whether it is so, or None when it is none of them."""
+        return None
 
     def created(self, body):
         kind = kinds.of_object(body)
@@ -193,6 +199,6 @@ users: [{{name: c, user: {{token: "{token}"}}}}]
 """)
 
 
-def _environment():
+def clean_environment():
     """Of the sidecar: nothing of the caller's that could change it. No authorities of the system: OpenSSL takes a second to load many."""
     return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": "/nonexistent", "SSL_CERT_FILE": "/dev/null"}

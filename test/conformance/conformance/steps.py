@@ -16,11 +16,13 @@ class StepFailed(Exception):
 
 
 def run(step, side):
+    """A side may have words and conditions of its own (`words`, `holds`)."""
     (word, value), = step.items()
-    if word not in _WORDS:
+    function = side.words.get(word) or _WORDS.get(word)
+    if function is None:
         raise ValueError(f"no step is called {word!r}")
     try:
-        _WORDS[word](value, side)
+        function(value, side)
     except ApiError as error:
         raise StepFailed(f"the API server answered {error}") from error
 
@@ -104,7 +106,7 @@ def _wait(value, side):
     value = dict(value)
     within, not_before = value.pop("within", 12), value.pop("not_before", 0)
     begun = time.monotonic()
-    while not _holds(value, side):
+    while not holds(value, side):
         if time.monotonic() - begun > within:
             raise StepFailed(f"not so within {within} s: {value}")
         time.sleep(0.02)
@@ -112,7 +114,10 @@ def _wait(value, side):
         raise StepFailed(f"already so before {not_before} s: {value}")
 
 
-def _holds(value, side):
+def holds(value, side):
+    own = side.holds(value)
+    if own is not None:
+        return own
     if "object" in value:
         return _object_is(value, side)
     if "calls" in value:
@@ -198,7 +203,7 @@ def _adopt_snapshot(value, side):
     snapshot = side.api.get(value["snapshot"])
     body = copy.deepcopy(side.templates["content"])
     body["metadata"]["name"] = value["content"]
-    body["spec"]["volumeSnapshotRef"]["uid"] = snapshot["metadata"]["uid"]
+    body["spec"]["volumeSnapshotRef"].update(uid=snapshot["metadata"]["uid"], namespace=snapshot["metadata"]["namespace"])
     if "mode" in value:
         body["spec"]["sourceVolumeMode"] = value["mode"]
     if "driver" in value:

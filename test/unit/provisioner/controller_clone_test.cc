@@ -17,6 +17,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -232,6 +233,23 @@ TEST_F(CloneTest, CloneOfAnotherNamespaceHoldsItsSource) {
   world_.RemoveClaim("clone", "far");
   world_.Advance(milliseconds(100));
   EXPECT_THAT(SourceFinalizers(), ElementsAre("gone"));
+}
+
+TEST_F(CloneTest, CloneOfANamespaceThatGrantsNothingIsRefusedInUpstreamsWords) {
+  world_.Stop();
+  world_.config.cross_namespace_gate = true;
+  world_.Add(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"far"}})");
+  world_.AddClaim({.name = "clone",
+                   .ns = "far",
+                   .request = "1000",
+                   .extra_spec = R"(,"dataSourceRef":{"kind":"PersistentVolumeClaim","name":"src",
+                                     "namespace":"ns"})"});
+  world_.Start();
+  world_.Settle();
+  // What was tried again shows as a count.
+  EXPECT_THAT(world_.Events(), Contains(ContainsRegex(
+                                   "ProvisioningFailed: accessing ns/src of PersistentVolumeClaim "
+                                   "dataSource from far/clone isn't allowed( \\(x[0-9]+\\))?$")));
 }
 
 TEST_F(CloneTest, DriverWithoutCloningIsNotAsked) {  // provisioner/22.8/2

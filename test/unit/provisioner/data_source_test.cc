@@ -41,7 +41,10 @@ TEST(NormalizeDataSourceTest, DataSourceLivesWithTheClaimAndWinsOverTheReference
 }
 
 TEST(NormalizeDataSourceTest, NamespaceOfAReferenceNeedsTheGate) {  // provisioner/22.8/24
-  EXPECT_FALSE(NormalizeDataSource(WithReference("other"), CrossNamespace::kForbidden).ok());
+  EXPECT_EQ(
+      NormalizeDataSource(WithReference("other"), CrossNamespace::kForbidden).status().message(),
+      "dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is "
+      "disabled");
   EXPECT_EQ((*NormalizeDataSource(WithReference("other"), CrossNamespace::kAllowed))->ns, "other");
   EXPECT_EQ((*NormalizeDataSource(WithReference("own"), CrossNamespace::kAllowed))->ns, "own");
   EXPECT_EQ((*NormalizeDataSource(WithReference(std::nullopt), CrossNamespace::kAllowed))->ns,
