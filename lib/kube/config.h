@@ -45,6 +45,7 @@ struct RestConfig {
   bool disable_compression = false;
   // Look at ca_file again while we run (gate ClientsAllowCARotation).
   bool reload_ca = true;
+  http::ClientConfig::Transport http_transport = http::ClientConfig::Transport::kAuto;
 
   bool operator==(const RestConfig&) const = default;
 };

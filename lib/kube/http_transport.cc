@@ -111,8 +111,10 @@ class HttpTransport final : public ApiTransport {
 
   Status Connect() {
     if (tls_.trusts_nothing()) return Status();  // until the file is filled
-    http::ClientConfig config{
-        .base_url = config_.host, .tls = tls_.settings(), .proxy_url = config_.proxy_url};
+    http::ClientConfig config{.base_url = config_.host,
+                              .tls = tls_.settings(),
+                              .proxy_url = config_.proxy_url,
+                              .transport = config_.http_transport};
     auto next = std::make_shared<Connections>();
     CSI_ASSIGN_OR_RETURN(next->client, http::NewClient(loop_, std::move(config)));
     connections_ = std::move(next);

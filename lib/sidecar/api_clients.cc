@@ -4,7 +4,8 @@
 #include <limits>
 #include <utility>
 
-#include "lib/kube/environment.h"
+#include "lib/base/json_string.h"
+#include "lib/base/strings.h"
 #include "lib/kube/user_agent.h"
 
 namespace csinative::sidecar {
@@ -40,9 +41,20 @@ Result<std::unique_ptr<kube::Client>> ApiClients::NewClient(
                               std::move(options));
 }
 
+Result<http::ClientConfig::Transport> TransportFromEnvironment(const kube::GetEnv& getenv) {
+  constexpr char kVariable[] = "CSI_NATIVE_API_TRANSPORT";
+  using Transport = http::ClientConfig::Transport;
+  const std::string name = getenv(kVariable).value_or("");
+  if (name.empty() || name == "cpprestsdk") return Transport::kAuto;
+  if (name == "beast") return Transport::kBeast;
+  return InvalidArgumentError(
+      StrCat(kVariable, " must be cpprestsdk or beast, not ", JsonString(name)));
+}
+
 Result<std::unique_ptr<ApiClients>> ConnectApi(RealProcess& process,
                                                const kube::ConfigSources& sources) {
   CSI_ASSIGN_OR_RETURN(kube::RestConfig config, kube::LoadConfig(sources, process.log()));
+  CSI_ASSIGN_OR_RETURN(config.http_transport, TransportFromEnvironment(kube::ProcessEnvironment()));
   CSI_ASSIGN_OR_RETURN(std::unique_ptr<kube::ApiTransport> transport,
                        kube::NewHttpTransport(process.real_loop(), std::move(config),
                                               UserAgent(process), process.log()));

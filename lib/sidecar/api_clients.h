@@ -9,8 +9,10 @@
 #include <string>
 
 #include "lib/base/result.h"
+#include "lib/http/client.h"
 #include "lib/kube/client.h"
 #include "lib/kube/config.h"
+#include "lib/kube/environment.h"
 #include "lib/kube/transport.h"
 #include "lib/sidecar/process.h"
 
@@ -35,6 +37,11 @@ class ApiClients {
   Process& process_;
   std::unique_ptr<kube::ApiTransport> transport_;
 };
+
+// The library under the API client, from CSI_NATIVE_API_TRANSPORT: "cpprestsdk", the default, or
+// "beast", which takes less memory and processor time (docs/performance.md). kInvalidArgument for
+// another value.
+Result<http::ClientConfig::Transport> TransportFromEnvironment(const kube::GetEnv& getenv);
 
 // From --master and --kubeconfig; both empty: in-cluster.
 Result<std::unique_ptr<ApiClients>> ConnectApi(RealProcess& process,

@@ -16,9 +16,13 @@
 #include "lib/async/run.h"
 #include "lib/log/output.h"
 #include "lib/sidecar/signals.h"
+#include "lib/sidecar/startup_code.h"
 
 namespace csinative::sidecar {
 namespace {
+
+// By then a controller has read what there is.
+constexpr Duration kStarted = std::chrono::seconds(10);
 
 // As Go's runtime does at start (package os, rlimit.go): the soft limit of 1,024 that services
 // usually have is for programs that use select().
@@ -102,6 +106,7 @@ void RealProcess::StartAnew() {
 }
 
 void RealProcess::Run(async::Task<int> main_task) {
+  const async::ScopedTimer started(loop_, loop_.Now() + kStarted, ReleaseStartupCode);
   const int code = async::RunTask(loop_, std::move(main_task));
   Exit(code);
   std::abort();

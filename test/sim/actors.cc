@@ -20,6 +20,8 @@ namespace csinative::sim {
 namespace {
 
 constexpr Duration kLook = std::chrono::seconds(1);
+constexpr Duration kStay = std::chrono::minutes(5);
+constexpr Duration kBriefly = std::chrono::seconds(3);
 constexpr Duration kDriverLimit = std::chrono::minutes(2);
 
 std::string Key(const std::string& name) { return StrCat(kUserNamespace, "/", name); }
@@ -442,7 +444,9 @@ async::Task<void> Users::OneSet(int number, MonotonicTime until) {
   for (uint64_t i = 0; i < pods; ++i) {
     const bool created = co_await CreatePod(name, name, mode);
     if (created) {
-      Duration stay = plan.Between(std::chrono::milliseconds(100), std::chrono::minutes(4));
+      // One that fails at once goes while its volume is still being attached.
+      const Duration longest = plan.Below(8) == 0 ? kBriefly : kStay;
+      Duration stay = plan.Between(std::chrono::milliseconds(100), longest);
       if (habits_.long_stay > 0 && plan.Unit() < habits_.long_stay) {
         stay = std::min(plan.Between(std::chrono::minutes(20), std::chrono::minutes(40)),
                         until - view_.world.loop.Now());
@@ -474,7 +478,7 @@ async::Task<void> Users::Run(int count, MonotonicTime until) {
   FaultPlan& plan = view_.world.plan;
   while (view_.world.loop.Now() < until) {
     if (sets_.size() < static_cast<size_t>(count)) sets_.Spawn(OneSet(next_++, until));
-    if (!(co_await async::Sleep(plan.Between(std::chrono::seconds(15), std::chrono::seconds(110))))
+    if (!(co_await async::Sleep(plan.Between(std::chrono::seconds(15), std::chrono::seconds(130))))
              .ok()) {
       break;
     }

@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"hash/crc32"
-	"strings"
-	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -17,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -51,7 +49,7 @@ func attachments(ctx context.Context, command string, o *options) error {
 	case "attachments-fill":
 		return attachmentsFill(ctx, client, o)
 	case "attachments-empty":
-		return attachmentsEmpty(ctx, o)
+		return o.empty(ctx, "volumeattachments", "persistentvolumes")
 	}
 	return fmt.Errorf("unknown command %q", command)
 }
@@ -102,7 +100,7 @@ func attachmentsAttach(ctx context.Context, client *kubernetes.Clientset, o *opt
 	start := time.Now()
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return o.eachAttachment(groupCtx, func(i int) error {
+		return o.each(groupCtx, func(i int) error {
 			volume := o.attachmentVolume(i)
 			_, err := client.StorageV1().VolumeAttachments().Create(groupCtx, &storagev1.VolumeAttachment{
 				ObjectMeta: metav1.ObjectMeta{Name: o.attachmentName(i)},
@@ -113,7 +111,7 @@ func attachmentsAttach(ctx context.Context, client *kubernetes.Clientset, o *opt
 		})
 	})
 	group.Go(func() error {
-		return o.await(groupCtx, client, func(_, attached int) bool { return attached == o.count })
+		return o.await(groupCtx, o.attachments(client), func(_, attached int) bool { return attached == o.count })
 	})
 	if err := group.Wait(); err != nil {
 		return err
@@ -125,13 +123,13 @@ func attachmentsAttach(ctx context.Context, client *kubernetes.Clientset, o *opt
 // Deletes them, and waits until all are gone.
 func attachmentsDetach(ctx context.Context, client *kubernetes.Clientset, o *options) error {
 	start := time.Now()
-	err := o.eachAttachment(ctx, func(i int) error {
+	err := o.each(ctx, func(i int) error {
 		return client.StorageV1().VolumeAttachments().Delete(ctx, o.attachmentName(i), metav1.DeleteOptions{})
 	})
 	if err != nil {
 		return err
 	}
-	if err := o.await(ctx, client, func(there, _ int) bool { return there == 0 }); err != nil {
+	if err := o.await(ctx, o.attachments(client), func(there, _ int) bool { return there == 0 }); err != nil {
 		return err
 	}
 	fmt.Printf("detached count=%d ms=%d\n", o.count, time.Since(start).Milliseconds())
@@ -170,19 +168,17 @@ func attachmentsFill(ctx context.Context, client *kubernetes.Clientset, o *optio
 	})
 }
 
-// No volume and no attachment is left.
-func attachmentsEmpty(ctx context.Context, o *options) error {
-	etcd, err := o.etcdClient()
-	if err != nil {
-		return err
+func (o *options) attachments(client *kubernetes.Clientset) followed {
+	attachments := client.StorageV1().VolumeAttachments()
+	first, last := o.attachmentName(o.first), o.attachmentName(o.first+o.count-1)
+	return followed{
+		list: listed(attachments.List), watch: attachments.Watch,
+		ours: func(object runtime.Object) bool {
+			name := object.(*storagev1.VolumeAttachment).Name
+			return len(name) == len(first) && name >= first && name <= last
+		},
+		ready: func(object runtime.Object) bool { return object.(*storagev1.VolumeAttachment).Status.Attached },
 	}
-	defer etcd.Close()
-	for _, kind := range []string{"volumeattachments", "persistentvolumes"} {
-		if _, err := etcd.Delete(ctx, "/registry/"+kind+"/", clientv3.WithPrefix()); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (o *options) volumeCopy(volume *corev1.PersistentVolume, i int) (clientv3.Op, error) {
@@ -219,87 +215,4 @@ func (o *options) writeCopies(ctx context.Context, make func(i int) ([]clientv3.
 		})
 	}
 	return group.Wait()
-}
-
-// Calls with each number, several at a time, at the rate that was asked for.
-func (o *options) eachAttachment(ctx context.Context, call func(i int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(o.workers)
-	start := time.Now()
-	for i := range o.count {
-		if o.rate > 0 {
-			time.Sleep(time.Until(start.Add(time.Duration(i) * time.Second / time.Duration(o.rate))))
-		}
-		if ctx.Err() != nil {
-			break
-		}
-		group.Go(func() error { return call(o.first + i) })
-	}
-	return group.Wait()
-}
-
-// Returns when done says so of the number of attachments of this tag and range, and of those that are attached.
-func (o *options) await(ctx context.Context, client *kubernetes.Clientset, done func(there, attached int) bool) error {
-	prefix := o.attachmentName(0)[:12]
-	first, last := o.attachmentName(o.first), o.attachmentName(o.first+o.count-1)
-	ours := func(name string) bool { return strings.HasPrefix(name, prefix) && name >= first && name <= last }
-	var there, attached atomic.Int64
-	progress := time.AfterFunc(15*time.Minute, func() {
-		fail(fmt.Sprintf("after a quarter of an hour %d attachments are there, %d attached", there.Load(), attached.Load()))
-	})
-	defer progress.Stop()
-	for {
-		list, err := client.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		state := map[string]bool{}
-		for i := range list.Items {
-			if ours(list.Items[i].Name) {
-				state[list.Items[i].Name] = list.Items[i].Status.Attached
-			}
-		}
-		count := func() bool {
-			there.Store(int64(len(state)))
-			return done(len(state), int(attached.Load()))
-		}
-		attached.Store(0)
-		for _, is := range state {
-			if is {
-				attached.Add(1)
-			}
-		}
-		if count() {
-			return nil
-		}
-		watcher, err := client.StorageV1().VolumeAttachments().Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
-		if err != nil {
-			return err
-		}
-		for event := range watcher.ResultChan() {
-			object, isOne := event.Object.(*storagev1.VolumeAttachment)
-			if !isOne || event.Type == watch.Error {
-				break
-			}
-			if !ours(object.Name) {
-				continue
-			}
-			if state[object.Name] {
-				attached.Add(-1)
-			}
-			if event.Type == watch.Deleted {
-				delete(state, object.Name)
-			} else {
-				state[object.Name] = object.Status.Attached
-				if object.Status.Attached {
-					attached.Add(1)
-				}
-			}
-			if count() {
-				watcher.Stop()
-				return nil
-			}
-		}
-		watcher.Stop()
-	}
 }

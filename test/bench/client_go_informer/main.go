@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The Go side of the informer benchmark (test/cluster/lib/bench-informer.sh): a client-go informer to compare with, and what fills the
-// cluster and changes it. It also fills clusters for the benchmark of csi-attacher (test/cluster/lib/bench-attacher.sh).
+// cluster and changes it. It also fills clusters for the benchmarks of csi-attacher and csi-provisioner (bench-attacher.sh and bench-provisioner.sh there).
 //
 //	client_go_informer informer --kubeconfig FILE
 //	client_go_informer seed  --kubeconfig FILE --etcd URL --pki DIR [--pairs N]
@@ -9,6 +9,8 @@
 //	client_go_informer replay --kubeconfig FILE --pki DIR [--pairs N] --listen ADDRESS
 //	client_go_informer attachments-volumes|attachments-fill|attachments-empty --kubeconfig FILE --etcd URL --pki DIR --tag TAG [--count N]
 //	client_go_informer attachments-attach|attachments-detach --kubeconfig FILE --tag TAG [--first N] [--count N] [--rate N]
+//	client_go_informer claims-create|claims-delete --kubeconfig FILE --tag TAG [--first N] [--count N] [--rate N]
+//	client_go_informer claims-empty --kubeconfig FILE --etcd URL --pki DIR
 package main
 
 import (
@@ -58,9 +60,9 @@ func main() {
 	flags.StringVar(&o.via, "via", "etcd", "etcd: write the stored bytes; api: patch; replay: let the replaying server make up events")
 	flags.IntVar(&o.workers, "workers", 16, "writes at a time")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "where the replaying server listens")
-	flags.StringVar(&o.tag, "tag", "", "in the names of volumes and attachments")
-	flags.IntVar(&o.first, "first", 0, "number of the first attachment")
-	flags.IntVar(&o.count, "count", 1, "how many volumes, attachments, or both")
+	flags.StringVar(&o.tag, "tag", "", "in the names of claims, volumes and attachments")
+	flags.IntVar(&o.first, "first", 0, "number of the first attachment or claim")
+	flags.IntVar(&o.count, "count", 1, "how many volumes, attachments or claims")
 	flags.Parse(os.Args[2:])
 	var err error
 	switch os.Args[1] {
@@ -73,10 +75,14 @@ func main() {
 	case "replay":
 		err = replay(context.Background(), &o)
 	default:
-		if !strings.HasPrefix(os.Args[1], "attachments-") {
+		switch {
+		case strings.HasPrefix(os.Args[1], "attachments-"):
+			err = attachments(context.Background(), os.Args[1], &o)
+		case strings.HasPrefix(os.Args[1], "claims-"):
+			err = claims(context.Background(), os.Args[1], &o)
+		default:
 			fail("unknown command " + os.Args[1])
 		}
-		err = attachments(context.Background(), os.Args[1], &o)
 	}
 	if err != nil {
 		fail(err.Error())
@@ -127,4 +133,19 @@ func (o *options) etcdClient() (*clientv3.Client, error) {
 		DialTimeout: 5 * time.Second,
 		TLS:         &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: roots},
 	})
+}
+
+// No object of these kinds is left.
+func (o *options) empty(ctx context.Context, kinds ...string) error {
+	etcd, err := o.etcdClient()
+	if err != nil {
+		return err
+	}
+	defer etcd.Close()
+	for _, kind := range kinds {
+		if _, err := etcd.Delete(ctx, "/registry/"+kind+"/", clientv3.WithPrefix()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -63,10 +63,8 @@ controlplane_start() {
     return
   fi
 
-  # Their own client-side limits would hide those of the programs under test.
-  process_start "$dir" kube-controller-manager "$bin/kube-controller-manager" --kubeconfig "$dir/kube-controller-manager.kubeconfig" \
-    --leader-elect=false --kube-api-qps 500 --kube-api-burst 1000 --secure-port 0 --use-service-account-credentials \
-    --root-ca-file "$dir/pki/ca.crt" --flex-volume-plugin-dir "$dir/flexvolume" --service-account-private-key-file "$dir/pki/service-account.key"
+  controlplane_start_controller_manager "$dir"
+  # The same for the scheduler.
   cat >"$dir/kube-scheduler.yaml" <<EOF
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -77,6 +75,17 @@ EOF
 
   wait_until 30 "the controllers work" controlplane_controllers_ready "$dir" || return
   say "control plane up in $(seconds $(($(now_ms) - started))) s"
+}
+
+# controlplane_start_controller_manager DIR [FLAG...]
+controlplane_start_controller_manager() {
+  local dir="$1"
+  shift
+  # Its own client-side limits would hide those of the programs under test.
+  process_start "$dir" kube-controller-manager "$(binaries_dir kubernetes)/kube-controller-manager" \
+    --kubeconfig "$dir/kube-controller-manager.kubeconfig" \
+    --leader-elect=false --kube-api-qps 500 --kube-api-burst 1000 --secure-port 0 --use-service-account-credentials \
+    --root-ca-file "$dir/pki/ca.crt" --flex-volume-plugin-dir "$dir/flexvolume" --service-account-private-key-file "$dir/pki/service-account.key" "$@"
 }
 
 controlplane_ready() {

@@ -60,12 +60,25 @@ supervisor_moments() {
   } | sort -n -k 1,1 -k 2
 }
 
-# supervisor_kill_at_random DIR SEED SECONDS COUNT NAME...: kills each program with SIGKILL at COUNT random moments of the next seconds; process
-# "killer" does it and leaves a line for each kill in logs/kills.log. The moments depend on the seed only.
+# supervisor_kill_at_random DIR SEED SECONDS COUNT NAME...: supervisor_kill for each program at COUNT random moments of the next seconds, which
+# depend on the seed only.
 supervisor_kill_at_random() {
-  local dir="$1" seed="$2" seconds="$3" count="$4"
-  shift 4
-  supervisor_moments "$seed" "$seconds" "$count" "$@" >"$dir/kills"
+  local dir="$1"
+  shift
+  supervisor_moments "$@" >"$dir/kills"
+  supervisor_kill "$dir"
+}
+
+# supervisor_kill_every DIR MILLISECONDS NAME: supervisor_kill for an hour, or until process "killer" is stopped.
+supervisor_kill_every() {
+  local dir="$1" interval="$2" name="$3" moment
+  for ((moment = interval; moment < 3600000; moment += interval)); do printf '%d %s\n' "$moment" "$name"; done >"$dir/kills"
+  supervisor_kill "$dir"
+}
+
+# supervisor_kill DIR: kills with SIGKILL at the moments in DIR/kills; process "killer" does it and leaves a line for each kill in logs/kills.log.
+supervisor_kill() {
+  local dir="$1"
   : >"$dir/logs/kills.log"
   # shellcheck disable=SC2016  # expanded inside
   process_start "$dir" killer bash -euc "$(declare -f process_start_time supervisor_program now_ms)"'

@@ -6,8 +6,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <csignal>
 #include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/base/strings.h"
@@ -241,6 +243,33 @@ TEST_F(SidecarStartTest, WithoutPermissionsControllersGoOn) {
   for (Program* program : started) {
     EXPECT_TRUE(program->Logged("forbidden")) << program->Stderr();
     EXPECT_FALSE(std::regex_search(program->Stderr(), std::regex("\n[WF]"))) << program->Stderr();
+  }
+}
+
+TEST_F(SidecarStartTest, EitherTransportReachesTheApi) {
+  StartApi();
+  StartDriver();
+  for (const char* transport : {"cpprestsdk", "beast"}) {
+    for (const char* name : {"csi-attacher", "csi-provisioner"}) {
+      Program& program =
+          Start(name, ControllerArguments(), {.env = {{"CSI_NATIVE_API_TRANSPORT", transport}}});
+      EXPECT_TRUE(Until([&] { return program.Logged("Caches populated"); })) << program.Stderr();
+      program.child().Signal(SIGTERM);
+      EXPECT_NE(ExitCode(program), -1);
+    }
+  }
+}
+
+TEST_F(SidecarStartTest, TransportThatIsNotThereEndsTheControllers) {
+  StartApi();
+  StartDriver();
+  const std::pair<const char*, int> programs[] = {{"csi-attacher", 1}, {"csi-provisioner", 255}};
+  for (const auto& [name, code] : programs) {
+    Program& program =
+        Start(name, ControllerArguments(), {.env = {{"CSI_NATIVE_API_TRANSPORT", "curl"}}});
+    EXPECT_EQ(ExitCode(program), code);
+    EXPECT_TRUE(program.Logged("CSI_NATIVE_API_TRANSPORT must be cpprestsdk or beast"))
+        << program.Stderr();
   }
 }
 

@@ -149,6 +149,8 @@ class ApiHandler {
   std::deque<LoggedRequest> log_;
   uint64_t log_begin_ = 0;  // number of the first entry, counted from the start
   std::map<const Collection*, std::unique_ptr<async::Signal>> signals_;
+  // By group, version and resource.
+  mutable std::map<std::string, JsonDocument> bookmark_forms_;
   size_t open_watches_ = 0;
   int64_t cut_epoch_ = 0;
   int64_t end_epoch_ = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lib/async/sleep.h"
+#include "lib/async/timeout.h"
 #include "lib/base/go_duration.h"
 
 namespace csinative::driver {
@@ -87,6 +88,12 @@ Status Faults::AddLostAnswer(std::string_view text) {
   return Status();
 }
 
+Status Faults::AddFinish(std::string_view text) {
+  if (text.empty()) return InvalidArgumentError("no method");
+  finished_.emplace(text);
+  return Status();
+}
+
 std::optional<Faults::Rule> Faults::Take(Rules& rules, const std::string& method) {
   auto it = rules.find(method);
   if (it == rules.end()) it = rules.find("*");
@@ -98,6 +105,14 @@ std::optional<Faults::Rule> Faults::Take(Rules& rules, const std::string& method
 }
 
 async::Task<Status> Faults::Around(std::string method, std::function<async::Task<Status>()> work) {
+  const bool finish = finished_.contains(method) || finished_.contains("*");
+  auto task = Misbehave(std::move(method), std::move(work));
+  if (!finish) co_return co_await std::move(task);
+  co_return co_await async::Shielded(std::move(task));
+}
+
+async::Task<Status> Faults::Misbehave(std::string method,
+                                      std::function<async::Task<Status>()> work) {
   auto delay = delays_.find(method);
   if (delay == delays_.end()) delay = delays_.find("*");
   if (delay != delays_.end()) {

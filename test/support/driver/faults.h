@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "lib/async/task.h"
@@ -26,6 +27,10 @@ class Faults {
   // --lose-answer METHOD[:COUNT]: works, then answers Unavailable.
   Status AddLostAnswer(std::string_view text);
 
+  // --finish METHOD: goes on with a call whose caller has gone, as most storage systems do. Without
+  // it the wait of --delay ends then, and nothing is done.
+  Status AddFinish(std::string_view text);
+
   // Runs the work of a method with the faults around it.
   async::Task<Status> Around(std::string method, std::function<async::Task<Status>()> work);
 
@@ -36,6 +41,8 @@ class Faults {
     std::optional<int> left;  // nullopt: always
   };
   using Rules = std::map<std::string, Rule, std::less<>>;
+
+  async::Task<Status> Misbehave(std::string method, std::function<async::Task<Status>()> work);
   // The rule that applies now; counts it.
   static std::optional<Rule> Take(Rules& rules, const std::string& method);
 
@@ -43,6 +50,7 @@ class Faults {
   Rules failures_;
   Rules hangs_;
   Rules lost_answers_;
+  std::set<std::string, std::less<>> finished_;
 };
 
 }  // namespace csinative::driver

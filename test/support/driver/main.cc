@@ -80,6 +80,8 @@ void Register(cli::FlagSet& flags, DriverOptions& o, Faults& faults, std::string
                "Topology segments of this node, KEY=VALUE[,...]; turns topology on.");
   flags.Custom("delay", Each([&faults](std::string_view t) { return faults.AddDelay(t); }),
                "METHOD=DURATION: waits before the work. METHOD * is every method.");
+  flags.Custom("finish", Each([&faults](std::string_view t) { return faults.AddFinish(t); }),
+               "METHOD: goes on with calls whose caller has gone, as most storage systems do.");
   flags.Custom("fail", Each([&faults](std::string_view t) { return faults.AddFailure(t); }),
                "METHOD=CODE[:MESSAGE][:COUNT]: answers with an error instead of working.");
   flags.Custom("hang", Each([&faults](std::string_view t) { return faults.AddHang(t); }),
