@@ -25,7 +25,8 @@ class Sidecar:
         self.lives.append(life)
         with open(life["stdout"], "wb") as out, open(life["stderr"], "wb") as err:
             self._process = subprocess.Popen([self.path, *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                             cwd=self._folder, env={**self._environment, **(environment or {})})
+                                             cwd=self._folder, env={**self._environment, **(environment or {})},
+                                             preexec_fn=_usual_signals)
 
     @property
     def running(self):
@@ -60,3 +61,9 @@ class Sidecar:
     @property
     def pid(self):
         return self._process.pid if self._process else None
+
+
+def _usual_signals():
+    """Whoever runs in the background of a shell ignores SIGINT, and so would what it starts."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
