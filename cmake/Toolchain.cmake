@@ -20,7 +20,12 @@ if(CCACHE_PROGRAM)
 endif()
 
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
-set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
+# Sanitizers are slow enough.
+if(CSI_NATIVE_SANITIZE)
+  set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
+else()
+  set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
+endif()
 
 add_compile_options(
   "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>"
