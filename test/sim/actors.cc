@@ -432,8 +432,9 @@ async::Task<void> Users::OneSet(int number, MonotonicTime until) {
   if (mode == Mode::kBlock) claim.mutable_spec()->set_volumemode("Block");
   if (!(co_await view_.client->Create(std::move(claim))).ok()) co_return;
   // A user who changes their mind while the volume is being made.
-  if (plan.Below(10) == 0) {
+  if (plan.Unit() < habits_.fickle) {
     (void)co_await async::Sleep(plan.Between(Duration::zero(), std::chrono::seconds(2)));
+    if (on_change_of_mind_) on_change_of_mind_();
     (void)co_await view_.client->Delete<core::PersistentVolumeClaim>({kUserNamespace, name});
     co_await WaitGone(&view_.claims, name);
     co_return;

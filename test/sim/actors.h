@@ -4,6 +4,7 @@
 // a kubelet on each node. They never crash and see no faults of the API. One thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -126,6 +127,7 @@ struct Habits {
   double block = 0;         // chance that a claim wants a device
   double group = 0;         // chance that a pod wants its files to belong to a group
   double long_stay = 0;     // chance that a pod stays for most of the trouble
+  double fickle = 0.1;      // chance that a claim is deleted while its volume is being made
 };
 
 // Creates and deletes claims and pods, at random, until told to finish.
@@ -133,6 +135,10 @@ class Users {
  public:
   explicit Users(View& view, Habits habits = {})
       : view_(view), habits_(habits), sets_(view.world.loop) {}
+  // Called when a claim is deleted while its volume is being made.
+  void set_on_change_of_mind(std::function<void()> callback) {
+    on_change_of_mind_ = std::move(callback);
+  }
   // Keeps about `count` things going on; returns when finished and everything is deleted.
   async::Task<void> Run(int count, MonotonicTime until);
   // At that time some users create claims and pods and take them away at once, so that each change
@@ -151,6 +157,7 @@ class Users {
 
   View& view_;
   const Habits habits_;
+  std::function<void()> on_change_of_mind_;
   async::Scope sets_;
   int next_ = 0;
 };

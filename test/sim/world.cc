@@ -140,7 +140,10 @@ void World::Prepare() {
                       ? Habits{.force_delete = 0.15, .second_pod = 0.3, .block = 0.25, .group = 0.3}
                       : Habits();
   if (lists_volumes()) habits.long_stay = 0.3;
+  if (options_.hold_claims) habits.fickle = 0.4;
   users_ = std::make_unique<Users>(*view_, habits);
+  // What holding claims is for: that who makes the volume dies, too.
+  if (options_.hold_claims) users_->set_on_change_of_mind([this] { CrashProvisionersSoon(); });
   scheduler_.Advance(std::chrono::seconds(5));
 }
 
@@ -204,6 +207,18 @@ void World::RandomCrash() {
   if (victim == nullptr) return;
   ++crashes_;
   Crash(victim);
+}
+
+void World::CrashProvisionersSoon() {
+  if (!plan_.Strikes(0.3)) return;
+  const Duration delay = plan_.Between(Duration::zero(), std::chrono::seconds(10));
+  loop_.PostAt(loop_.Now() + delay, [this] {
+    for (auto& process : processes_) {
+      if (!process->name().starts_with("provisioner") || !process->running()) continue;
+      ++crashes_;
+      Crash(process.get());
+    }
+  });
 }
 
 void World::RandomPause() {

@@ -92,6 +92,7 @@ class World {
   void AfterEffect(const IncarnationPtr& process);
   void ScheduleTrouble(Duration within);
   void RandomCrash();
+  void CrashProvisionersSoon();
   void RandomPause();
   void RandomPartition();
   void UpgradeDriver();
