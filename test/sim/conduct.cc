@@ -64,6 +64,11 @@ void Conduct::OnCall(const Incarnation& process, const std::string& method,
   CheckLeads(process, StrCat(method, " ", subject));
 }
 
+void Conduct::OnOverlap(const Incarnation& process, const std::string& attachment) {
+  if (!process.under_test) return;
+  checker_.Violation(StrCat(process.name, " has two calls in flight for ", attachment));
+}
+
 void Conduct::OnLog(const std::string& process, std::string_view record) {
   if (record.find(kSecretMarker) != std::string_view::npos) {
     checker_.Violation(StrCat(process, " logs a secret: ", record));

@@ -37,6 +37,9 @@ class Conduct {
 
   void OnRequest(const Incarnation& process, const kube::ApiRequest& request);
   void OnCall(const Incarnation& process, const std::string& method, const std::string& subject);
+  // A second call for an attachment, while the first is not answered. Drivers may refuse it, and
+  // some do not.
+  void OnOverlap(const Incarnation& process, const std::string& attachment);
   void OnLog(const std::string& process, std::string_view record);
 
   int max_requests() const { return max_requests_; }

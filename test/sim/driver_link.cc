@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <set>
+#include <string>
 #include <utility>
 
 #include "lib/async/completion.h"
 #include "lib/async/sleep.h"
 #include "lib/base/strings.h"
+#include "proto/csi/v1/csi.pb.h"
 #include "test/sim/links.h"
 
 namespace csinative::sim {
@@ -17,6 +20,17 @@ constexpr int kResourceExhausted = 8;
 constexpr int kAborted = 10;
 constexpr int kInternal = 13;
 constexpr int kUnavailable = 14;
+
+// What a call to attach or to detach is about; empty for others.
+std::string AttachmentOf(const Message& request) {
+  const auto about = [](const auto* call) {
+    return call == nullptr ? std::string() : StrCat(call->volume_id(), " on ", call->node_id());
+  };
+  const std::string attach =
+      about(dynamic_cast<const ::csi::v1::ControllerPublishVolumeRequest*>(&request));
+  if (!attach.empty()) return attach;
+  return about(dynamic_cast<const ::csi::v1::ControllerUnpublishVolumeRequest*>(&request));
+}
 
 class DriverLink final : public rpc::Channel {
  public:
@@ -41,10 +55,14 @@ class DriverLink final : public rpc::Channel {
     Status status = context.cancel->reason();
     if (status.ok()) {
       world_.conduct.OnCall(*process_, method, Backend::SubjectOf(*request));
+      const std::string attachment = AttachmentOf(*request);
+      const bool alone = attachment.empty() || in_flight_.insert(attachment).second;
+      if (!alone) world_.conduct.OnOverlap(*process_, attachment);
       status = co_await async::FromCallback<Status>([&](async::Completer<Status> done) {
         world_.scope.Spawn(driver_.Execute(process_, method, node_id_, request, answer,
                                            [done](Status outcome) { done(std::move(outcome)); }));
       });
+      if (alone) in_flight_.erase(attachment);
     }
     if (status.ok()) {
       response->CopyFrom(*answer);
@@ -60,6 +78,7 @@ class DriverLink final : public rpc::Channel {
   Driver& driver_;
   const IncarnationPtr process_;
   const std::string node_id_;
+  std::set<std::string> in_flight_;  // attachments that a call is about
 };
 
 }  // namespace
