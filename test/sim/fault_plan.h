@@ -25,7 +25,7 @@ struct FaultRates {
   double watch_cut = 0.01;           // on opening: it breaks some minutes later
   double driver_error = 0.05;        // before anything is done
   double driver_lost_answer = 0.03;  // done, but the answer is an error that leaves it open
-  double driver_slow = 0.08;
+  double driver_slow = 0.03;
   double driver_hang = 0.005;  // longer than any deadline
   double disk_crash = 0.003;   // of the process that does it, before a change and after the last
   double disk_error = 0.01;    // a change is refused
