@@ -185,6 +185,18 @@ std::string HttpExchange(int port, const std::string& request) {
   return answer;
 }
 
+std::string ScrapeMetrics(int port) {
+  // A client of HTTP/1.0 gets the text in one piece.
+  const std::string answer = HttpExchange(port, "GET /metrics HTTP/1.0\r\nHost: x\r\n\r\n");
+  const size_t body = answer.find("\r\n\r\n");
+  if (body == std::string::npos) {
+    ADD_FAILURE() << answer;
+    return "";
+  }
+  EXPECT_THAT(answer.substr(0, body), ::testing::HasSubstr(" 200 OK\r\n"));
+  return answer.substr(body + 4);
+}
+
 int FreePort() {
   const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in where = Loopback(0);

@@ -21,6 +21,8 @@ namespace csinative::test {
 
 // Sends the text to a port of this machine and reads until the peer closes; at most 10 s.
 std::string HttpExchange(int port, const std::string& request);
+// The text of /metrics; the test fails unless the answer is a good one.
+std::string ScrapeMetrics(int port);
 
 class SidecarFixture : public ::testing::Test {
  protected:

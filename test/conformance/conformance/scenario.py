@@ -26,21 +26,25 @@ class ScenarioError(Exception):
     pass
 
 
-def _check_members(name, settings, members):
-    if unknown := set(settings) - members:
-        raise ScenarioError(f"{name}: unknown members {sorted(unknown)}")
+class _AnyScenario:
+    """What scenarios of each kind have."""
+
+    def __init__(self, name, settings, templates, members):
+        if unknown := set(settings) - members:
+            raise ScenarioError(f"{name}: unknown members {sorted(unknown)}")
+        self.name, self.templates = name, templates
+        self.description = settings.get("description", "")
+        self.steps = settings.get("steps", [])
 
 
-class RegistrarScenario:
+class RegistrarScenario(_AnyScenario):
     """csi-node-driver-registrar between the scripted driver and the real kubelet (registrar.py)."""
 
     stage = "registrar"
     sidecar = "csi-node-driver-registrar"
 
     def __init__(self, name, settings, templates):
-        _check_members(name, settings, _REGISTRAR_MEMBERS)
-        self.name, self.templates = name, templates
-        self.description = settings.get("description", "")
+        super().__init__(name, settings, templates, _REGISTRAR_MEMBERS)
         # Another one for each: kubelet remembers for a while which sockets have failed.
         self.driver_name = name.rsplit("/", 1)[-1] + ".test"
         self.arguments = settings["arguments"] if "arguments" in settings else _REGISTRAR_STANDARD + settings.get("args", [])
@@ -48,41 +52,35 @@ class RegistrarScenario:
         self.driver = {"answers": {"NodeGetInfo": {"node_id": "id-1"}}, **settings.get("driver", {})}
         self.has_driver = not settings.get("without_driver", False)
         self.start = settings.get("start", True)
-        self.steps = settings.get("steps", [])
         self.node_labels = settings.get("node_labels", {})
         # {channel: {lane: [item, ...]}}. Nothing failed, and the program ended well, unless it says otherwise.
         self.expect = {"steps": {"steps": [{"failure": None}]}, **settings["expect"]}
         self.expect.setdefault("exit", {}).setdefault("end", [{"end": "exit 0"}])
 
 
-class MountScenario:
+class MountScenario(_AnyScenario):
     """The same pods with kubelet and with csi-volume-manager (mounts.py)."""
 
     stage = "mounts"
     sidecar = "csi-volume-manager"
 
     def __init__(self, name, settings, templates):
-        _check_members(name, settings, _MOUNT_MEMBERS)
-        self.name, self.templates = name, templates
-        self.description = settings.get("description", "")
+        super().__init__(name, settings, templates, _MOUNT_MEMBERS)
         self.driver_flags = settings.get("driver_flags", [])
         self.csi_driver = settings.get("csi_driver", {})
         self.storage_class = settings.get("storage_class", {})
         self.objects = [expand(o, templates) for o in settings.get("objects", [])]
         self.claims = settings.get("claims", {})
-        self.steps = settings.get("steps", [])
         self.restarts_driver = any("restart_driver" in step for step in self.steps)
 
 
-class Scenario:
+class Scenario(_AnyScenario):
     """Upstream's sidecar and ours beside the scripted driver and an API server (side.py)."""
 
     stage = "sidecars"
 
     def __init__(self, name, settings, templates):
-        _check_members(name, settings, _MEMBERS)
-        self.name = name
-        self.description = settings.get("description", "")
+        super().__init__(name, settings, templates, _MEMBERS)
         self.sidecar = settings.get("sidecar") or "csi-" + name.split("/")[0]
         if self.sidecar not in ACCOUNTS:
             raise ScenarioError(f"{name}: no sidecar is called {self.sidecar}")
@@ -90,7 +88,6 @@ class Scenario:
         self.environment = settings.get("environment", {})
         self.driver = settings.get("driver", {})
         self.has_driver = not settings.get("without_driver", False)
-        self.templates = templates
         self.objects = [expand(o, templates) for o in settings.get("objects", [])]
         self.controllers = settings.get("controllers", False)
         self.api_faults = settings.get("api_faults", [])

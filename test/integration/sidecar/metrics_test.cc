@@ -22,12 +22,7 @@ class SidecarMetricsTest : public SidecarsFixture {
  protected:
   // The text of a good answer has what is expected, and nothing is wrong with it.
   void ExpectGood(Program& program, const std::vector<std::string>& expected) {
-    // A client of HTTP/1.0 gets the text in one piece.
-    const std::string answer = Http("GET /metrics HTTP/1.0\r\nHost: x\r\n\r\n", program.Port());
-    const size_t body = answer.find("\r\n\r\n");
-    ASSERT_NE(body, npos) << answer;
-    EXPECT_THAT(answer.substr(0, body), HasSubstr(" 200 OK\r\n"));
-    const std::string text = answer.substr(body + 4);
+    const std::string text = test::ScrapeMetrics(program.Port());
     for (const std::string& part : expected) EXPECT_THAT(text, HasSubstr(part));
     EXPECT_THAT(test::LintMetrics(text), IsEmpty()) << text;
   }

@@ -23,12 +23,7 @@ TEST_F(NodeMetricsTest, PassTheLintAfterWorkAndAFailure) {
   const std::string uid = StartPod("p1", "pv1");
   ASSERT_TRUE(Until([&] { return Mounted(paths_.PublishTarget(uid, "pv1")); })) << Log();
 
-  // A client of HTTP/1.0 gets the text in one piece.
-  const std::string answer = test::HttpExchange(test::ListeningPorts(manager_->pid()).at(0),
-                                                "GET /metrics HTTP/1.0\r\nHost: x\r\n\r\n");
-  const size_t body = answer.find("\r\n\r\n");
-  ASSERT_NE(body, npos) << answer;
-  const std::string text = answer.substr(body + 4);
+  const std::string text = test::ScrapeMetrics(test::ListeningPorts(manager_->pid()).at(0));
   EXPECT_THAT(text, HasSubstr("# TYPE csi_operations_seconds histogram\n"));
   EXPECT_THAT(text, HasSubstr(R"(grpc_status_code="Internal",)"));
   EXPECT_THAT(text, HasSubstr(R"(method_name="/csi.v1.Node/NodePublishVolume")"));

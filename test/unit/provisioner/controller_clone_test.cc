@@ -43,6 +43,17 @@ class CloneTest : public ::testing::Test {
             .request = request,
             .extra_spec = R"(,"dataSource":{"kind":"PersistentVolumeClaim","name":"src"})"};
   }
+  // A clone in another namespace, for which nothing is granted yet.
+  void StopAndAddCloneInFar() {
+    world_.Stop();
+    world_.config.cross_namespace_gate = true;
+    world_.Add(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"far"}})");
+    world_.AddClaim({.name = "clone",
+                     .ns = "far",
+                     .request = "1000",
+                     .extra_spec = R"(,"dataSourceRef":{"kind":"PersistentVolumeClaim","name":"src",
+                                       "namespace":"ns"})"});
+  }
   std::vector<std::string> SourceFinalizers() {
     auto source = world_.Find<core::PersistentVolumeClaim>({"ns", "src"});
     if (!source) return {"gone"};
@@ -214,17 +225,10 @@ TEST(CloneProtectionOracle, OnlySourcesOnTheirWayOutAreLookedAt) {
 
 // Upstream does not see these clones (provisioner 23.5).
 TEST_F(CloneTest, CloneOfAnotherNamespaceHoldsItsSource) {
-  world_.Stop();
-  world_.config.cross_namespace_gate = true;
-  world_.Add(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"far"}})");
+  StopAndAddCloneInFar();
   world_.AddGrant("ns", R"({"group":"","kind":"PersistentVolumeClaim","namespace":"far"})",
                   R"({"group":"","kind":"PersistentVolumeClaim"})");
   world_.driver().Fail(kCreateVolume, RpcStatus(13, "later"));
-  world_.AddClaim({.name = "clone",
-                   .ns = "far",
-                   .request = "1000",
-                   .extra_spec = R"(,"dataSourceRef":{"kind":"PersistentVolumeClaim","name":"src",
-                                     "namespace":"ns"})"});
   world_.Start();
   ASSERT_THAT(SourceFinalizers(), Contains(kCloning)) << Join(world_.Events(), "\n");
   DeleteSource();
@@ -236,14 +240,7 @@ TEST_F(CloneTest, CloneOfAnotherNamespaceHoldsItsSource) {
 }
 
 TEST_F(CloneTest, CloneOfANamespaceThatGrantsNothingIsRefusedInUpstreamsWords) {
-  world_.Stop();
-  world_.config.cross_namespace_gate = true;
-  world_.Add(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"far"}})");
-  world_.AddClaim({.name = "clone",
-                   .ns = "far",
-                   .request = "1000",
-                   .extra_spec = R"(,"dataSourceRef":{"kind":"PersistentVolumeClaim","name":"src",
-                                     "namespace":"ns"})"});
+  StopAndAddCloneInFar();
   world_.Start();
   world_.Settle();
   // What was tried again shows as a count.
