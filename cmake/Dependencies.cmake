@@ -60,6 +60,12 @@ add_library(csi_dep_yaml INTERFACE)
 add_library(csi::yaml ALIAS csi_dep_yaml)
 target_link_libraries(csi_dep_yaml INTERFACE yaml-cpp)
 
+# Takes the place of malloc in programs of the tests. Nothing names its symbols.
+find_library(MIMALLOC_LIBRARY mimalloc REQUIRED)
+add_library(csi_dep_mimalloc INTERFACE)
+add_library(csi::mimalloc ALIAS csi_dep_mimalloc)
+target_link_options(csi_dep_mimalloc INTERFACE "LINKER:--no-as-needed,${MIMALLOC_LIBRARY},--as-needed")
+
 add_library(csi_dep_gtest INTERFACE)
 add_library(csi::gtest ALIAS csi_dep_gtest)
 target_link_libraries(csi_dep_gtest INTERFACE GTest::gmock GTest::gtest GTest::gtest_main)
