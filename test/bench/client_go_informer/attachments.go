@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"hash/crc32"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
@@ -97,43 +96,22 @@ func attachmentsVolumes(ctx context.Context, client *kubernetes.Clientset, o *op
 
 // Creates attachments first..first+count, at --rate a second (0: as many as can be), and waits until all are attached.
 func attachmentsAttach(ctx context.Context, client *kubernetes.Clientset, o *options) error {
-	start := time.Now()
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		return o.each(groupCtx, func(i int) error {
-			volume := o.attachmentVolume(i)
-			_, err := client.StorageV1().VolumeAttachments().Create(groupCtx, &storagev1.VolumeAttachment{
-				ObjectMeta: metav1.ObjectMeta{Name: o.attachmentName(i)},
-				Spec: storagev1.VolumeAttachmentSpec{Attacher: driver, NodeName: attachNode,
-					Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume}},
-			}, metav1.CreateOptions{})
-			return err
-		})
-	})
-	group.Go(func() error {
-		return o.await(groupCtx, o.attachments(client), func(_, attached int) bool { return attached == o.count })
-	})
-	if err := group.Wait(); err != nil {
+	return o.create(ctx, "attached", o.attachments(client), func(ctx context.Context, i int) error {
+		volume := o.attachmentVolume(i)
+		_, err := client.StorageV1().VolumeAttachments().Create(ctx, &storagev1.VolumeAttachment{
+			ObjectMeta: metav1.ObjectMeta{Name: o.attachmentName(i)},
+			Spec: storagev1.VolumeAttachmentSpec{Attacher: driver, NodeName: attachNode,
+				Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume}},
+		}, metav1.CreateOptions{})
 		return err
-	}
-	fmt.Printf("attached count=%d ms=%d\n", o.count, time.Since(start).Milliseconds())
-	return nil
+	})
 }
 
 // Deletes them, and waits until all are gone.
 func attachmentsDetach(ctx context.Context, client *kubernetes.Clientset, o *options) error {
-	start := time.Now()
-	err := o.each(ctx, func(i int) error {
+	return o.remove(ctx, "detached", func(i int) error {
 		return client.StorageV1().VolumeAttachments().Delete(ctx, o.attachmentName(i), metav1.DeleteOptions{})
-	})
-	if err != nil {
-		return err
-	}
-	if err := o.await(ctx, o.attachments(client), func(there, _ int) bool { return there == 0 }); err != nil {
-		return err
-	}
-	fmt.Printf("detached count=%d ms=%d\n", o.count, time.Since(start).Milliseconds())
-	return nil
+	}, o.attachments(client))
 }
 
 // Copies of the first volume and its attachment, as csi-attacher left them, in etcd.

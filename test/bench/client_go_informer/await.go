@@ -47,6 +47,36 @@ func (o *options) each(ctx context.Context, call func(i int) error) error {
 	return group.Wait()
 }
 
+// Creates one object for each number and waits until all of f are ready; prints how long that took, under the given word.
+func (o *options) create(ctx context.Context, word string, f followed, create func(ctx context.Context, i int) error) error {
+	start := time.Now()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return o.each(ctx, func(i int) error { return create(ctx, i) }) })
+	group.Go(func() error {
+		return o.await(ctx, f, func(_, ready int) bool { return ready == o.count })
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	fmt.Printf("%s count=%d ms=%d\n", word, o.count, time.Since(start).Milliseconds())
+	return nil
+}
+
+// Deletes one object for each number and waits until all of each kind are gone; prints how long that took, under the given word.
+func (o *options) remove(ctx context.Context, word string, remove func(i int) error, kinds ...followed) error {
+	start := time.Now()
+	if err := o.each(ctx, remove); err != nil {
+		return err
+	}
+	for _, f := range kinds {
+		if err := o.await(ctx, f, func(there, _ int) bool { return there == 0 }); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%s count=%d ms=%d\n", word, o.count, time.Since(start).Milliseconds())
+	return nil
+}
+
 // Returns when done says so of the number of our objects that are there, and of those that are ready.
 func (o *options) await(ctx context.Context, f followed, done func(there, ready int) bool) error {
 	var there, ready atomic.Int64

@@ -6,9 +6,7 @@ import (
 	"context"
 	"fmt"
 	"hash/crc32"
-	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,52 +40,27 @@ func claims(ctx context.Context, command string, o *options) error {
 
 // Creates claims first..first+count of class "bench", at --rate a second (0: as many as can be), and waits until all are bound.
 func claimsCreate(ctx context.Context, client *kubernetes.Clientset, o *options) error {
-	start := time.Now()
 	class, mode := "bench", corev1.PersistentVolumeFilesystem
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		return o.each(groupCtx, func(i int) error {
-			_, err := client.CoreV1().PersistentVolumeClaims(namespace).Create(groupCtx, &corev1.PersistentVolumeClaim{
-				ObjectMeta: metav1.ObjectMeta{Name: o.claimName(i), Labels: map[string]string{"app": "database"},
-					Annotations: map[string]string{"example.com/owner": "team-databases"}},
-				Spec: corev1.PersistentVolumeClaimSpec{
-					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-					Resources: corev1.VolumeResourceRequirements{
-						Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
-					StorageClassName: &class, VolumeMode: &mode,
-				},
-			}, metav1.CreateOptions{})
-			return err
-		})
-	})
-	group.Go(func() error {
-		return o.await(groupCtx, o.claims(client), func(_, bound int) bool { return bound == o.count })
-	})
-	if err := group.Wait(); err != nil {
+	return o.create(ctx, "bound", o.claims(client), func(ctx context.Context, i int) error {
+		_, err := client.CoreV1().PersistentVolumeClaims(namespace).Create(ctx, &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: o.claimName(i), Labels: map[string]string{"app": "database"},
+				Annotations: map[string]string{"example.com/owner": "team-databases"}},
+			Spec: corev1.PersistentVolumeClaimSpec{
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				Resources: corev1.VolumeResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+				StorageClassName: &class, VolumeMode: &mode,
+			},
+		}, metav1.CreateOptions{})
 		return err
-	}
-	fmt.Printf("bound count=%d ms=%d\n", o.count, time.Since(start).Milliseconds())
-	return nil
+	})
 }
 
 // Deletes them, and waits until all are gone, and their volumes.
 func claimsDelete(ctx context.Context, client *kubernetes.Clientset, o *options) error {
-	start := time.Now()
-	err := o.each(ctx, func(i int) error {
+	return o.remove(ctx, "deleted", func(i int) error {
 		return client.CoreV1().PersistentVolumeClaims(namespace).Delete(ctx, o.claimName(i), metav1.DeleteOptions{})
-	})
-	if err != nil {
-		return err
-	}
-	gone := func(there, _ int) bool { return there == 0 }
-	if err := o.await(ctx, o.claims(client), gone); err != nil {
-		return err
-	}
-	if err := o.await(ctx, o.volumes(client), gone); err != nil {
-		return err
-	}
-	fmt.Printf("deleted count=%d ms=%d\n", o.count, time.Since(start).Milliseconds())
-	return nil
+	}, o.claims(client), o.volumes(client))
 }
 
 func (o *options) isOurClaim(name string) bool {

@@ -7,15 +7,9 @@
 # bench_attacher [--counts "N..."] [--many N] [--steady N]: prints Markdown tables; fails when a limit does not hold. --many 0 leaves that part
 # out, as does --counts ''; --steady is the number of attachments at a steady rate.
 bench_attacher() {
-  local counts='1000 3000 10000' many=50000 steady=600 dir side count
-  while (($# > 0)); do
-    case $1 in
-      --counts) counts="${2?--counts needs numbers}" && shift 2 ;;
-      --many) many="${2:?--many needs a number}" && shift 2 ;;
-      --steady) steady="${2:?--steady needs a number}" && shift 2 ;;
-      *) usage_error "bench-attacher does not know $1" ;;
-    esac
-  done
+  local counts many steady dir side count
+  bench_options bench-attacher "$@"
+  counts="$bench_counts" many="$bench_many" steady="$bench_steady"
   if [[ -z ${E2E_ATTACHER-} ]]; then product_ensure csi-attacher; fi
   if [[ -z ${E2E_DRIVER-} ]]; then product_ensure sample-driver; fi
   binaries_ensure upstream

@@ -11,15 +11,9 @@ readonly bench_provisioner_controllers=persistentvolume-binder-controller,persis
 # bench_provisioner [--counts "N..."] [--many N] [--steady N]: prints a Markdown table; fails when a limit does not hold. --many 0 leaves that part
 # out, as do --counts '' and --steady 0, the number of claims at a steady rate.
 bench_provisioner() {
-  local counts='1000 3000 10000' many=50000 steady=600 dir side count
-  while (($# > 0)); do
-    case $1 in
-      --counts) counts="${2?--counts needs numbers}" && shift 2 ;;
-      --many) many="${2:?--many needs a number}" && shift 2 ;;
-      --steady) steady="${2:?--steady needs a number}" && shift 2 ;;
-      *) usage_error "bench-provisioner does not know $1" ;;
-    esac
-  done
+  local counts many steady dir side count
+  bench_options bench-provisioner "$@"
+  counts="$bench_counts" many="$bench_many" steady="$bench_steady"
   if [[ -z ${E2E_DRIVER-} ]]; then product_ensure sample-driver; fi
   if [[ -z ${E2E_PROVISIONER-} ]]; then product_ensure csi-provisioner; fi
   if [[ -z ${E2E_ATTACHER-} ]]; then product_ensure csi-attacher; fi

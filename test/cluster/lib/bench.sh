@@ -14,6 +14,21 @@ bench_failed=0
 # The sample driver's program.
 bench_driver_command=()
 
+# bench_options COMMAND [--counts "N..."] [--many N] [--steady N]: sets bench_counts, bench_many and bench_steady.
+bench_options() {
+  local command="$1"
+  shift
+  bench_counts='1000 3000 10000' bench_many=50000 bench_steady=600
+  while (($# > 0)); do
+    case $1 in
+      --counts) bench_counts="${2?--counts needs numbers}" && shift 2 ;;
+      --many) bench_many="${2:?--many needs a number}" && shift 2 ;;
+      --steady) bench_steady="${2:?--steady needs a number}" && shift 2 ;;
+      *) usage_error "$command does not know $1" ;;
+    esac
+  done
+}
+
 # bench_begin PROGRAM: an API server on its own, since controllers would act on what is made there; the rights of manifests/PROGRAM; the audit
 # policy comes from standard input.
 bench_begin() {
