@@ -10,6 +10,7 @@
 #include "lib/cli/feature_gates.h"
 #include "lib/cli/flag_set.h"
 #include "lib/cli/version.h"
+#include "lib/http/shared_context.h"
 #include "lib/sidecar/command_line.h"
 #include "lib/sidecar/process.h"
 
@@ -56,7 +57,7 @@ void CheckOptions(sidecar::RealProcess& process, const Options& options, cli::Fe
 
 int main(int argc, char** argv) {
   using namespace csinative;
-  sidecar::RealProcess process(argc, argv);
+  sidecar::RealProcess process(argc, argv, &http::SharedContext());
   provisioner::Options options;
   cli::FeatureGates gates = cli::ProvisionerGates();
   cli::AutoMaxProcs max_procs(process.log());

@@ -73,10 +73,14 @@ async::Task<bool> Program::LearnDriverName() {
   co_return true;
 }
 
+async::Task<Result<std::string>> Program::DialAndAskName() {
+  CSI_CO_ASSIGN_OR_RETURN(const std::unique_ptr<csi::ObservedChannel> channel,
+                          co_await DialDriver());
+  co_return co_await AskName(channel.get());
+}
+
 async::Task<Result<std::string>> Program::AskAgain() {
-  auto channel = co_await DialDriver();
-  Result<std::string> name = channel.status();
-  if (channel.ok()) name = co_await AskName(channel->get());
+  Result<std::string> name = co_await DialAndAskName();
   driver_asked_ = Asked{name.ok() ? *name : name.status().message(), process_.loop().Now()};
   co_return name;
 }

@@ -54,6 +54,7 @@ class Program {
 
   async::Task<Result<std::unique_ptr<csi::ObservedChannel>>> DialDriver();
   async::Task<Result<std::string>> AskName(rpc::Channel* channel);
+  async::Task<Result<std::string>> DialAndAskName();
   async::Task<Result<std::string>> AskAgain();
   // One error record, exit 1.
   bool Fail(const Status& status, std::string text);

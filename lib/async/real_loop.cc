@@ -26,6 +26,8 @@ std::chrono::steady_clock::time_point ToSteady(MonotonicTime when) {
 }  // namespace
 
 struct RealLoop::Impl {
+  explicit Impl(boost::asio::io_context* shared) : io(shared ? *shared : own.emplace(1)) {}
+
   struct SignalWatch {
     SignalWatch(boost::asio::io_context& io, UniqueFunction<void(int)> h)
         : set(io), handler(std::move(h)) {}
@@ -41,7 +43,8 @@ struct RealLoop::Impl {
   };
 
   // One thread runs the context; posts come from any thread.
-  boost::asio::io_context io{1};
+  std::optional<boost::asio::io_context> own;
+  boost::asio::io_context& io;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work{io.get_executor()};
   boost::asio::steady_timer timer{io};
   std::optional<MonotonicTime> armed;
@@ -56,9 +59,17 @@ struct RealLoop::Impl {
   std::deque<Step> batch;  // loop only: the round in progress
 };
 
-RealLoop::RealLoop() : impl_(std::make_unique<Impl>()) {}
+RealLoop::RealLoop(boost::asio::io_context* shared) : impl_(std::make_unique<Impl>(shared)) {}
 
-RealLoop::~RealLoop() { Discard(); }
+RealLoop::~RealLoop() {
+  Discard();
+  if (impl_->own) return;
+  // Ours among them, which mean this object.
+  impl_->timer.cancel();
+  impl_->work.reset();
+  impl_->io.restart();
+  impl_->io.poll();
+}
 
 void RealLoop::Discard() {
   std::deque<Step> dropped;

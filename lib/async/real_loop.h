@@ -18,8 +18,10 @@ namespace csinative::async {
 
 class RealLoop final : public EventLoop {
  public:
-  RealLoop();
-  // Discards what is left.
+  // `shared`, if not null, is a context that others put handlers on as well, so that these run
+  // between the loop's steps. Nobody else may run it; it outlives the loop.
+  explicit RealLoop(boost::asio::io_context* shared = nullptr);
+  // Discards what is left; handlers that are ready on a shared context run.
   ~RealLoop();
 
   MonotonicTime Now() const override;

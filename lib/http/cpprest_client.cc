@@ -187,7 +187,7 @@ class CppRestClient final : public Client {
     const Duration limit = setup_.config.connect_timeout;
     Result<Endpoints> all = setup_.addresses;
     if (all->empty()) {
-      all = co_await ResolveHost(CppRestThread(), setup_.origin.host, setup_.origin.port, limit);
+      all = co_await ResolveHost(CppRestContext(), setup_.origin.host, setup_.origin.port, limit);
     }
     if (!all.ok()) co_return all.status();
     Addresses out;
@@ -214,7 +214,7 @@ class CppRestClient final : public Client {
 
 std::unique_ptr<Client> NewCppRestClient(async::RealLoop& loop, ClientSetup setup,
                                          Fallback fallback) {
-  (void)CppRestThread();
+  (void)CppRestContext();
   return std::make_unique<CppRestClient>(loop, std::move(setup), fallback);
 }
 

@@ -208,7 +208,7 @@ CppRestConnection::CppRestConnection(const ClientSetup& setup, tcp::endpoint end
 
 CppRestConnection::~CppRestConnection() {
   // The sockets of the pool go with the client.
-  boost::asio::post(CppRestThread(), [state = std::move(state_)] { state->client.reset(); });
+  boost::asio::post(CppRestContext(), [state = std::move(state_)] { state->client.reset(); });
 }
 
 std::shared_ptr<CppRestExchange> CppRestExchange::Collecting(size_t limit) {
@@ -222,7 +222,7 @@ std::shared_ptr<CppRestExchange> CppRestExchange::Streaming() {
 void CppRestExchange::Start(const CppRestConnection& connection,
                             std::shared_ptr<const Request> request, Duration connect,
                             Duration handshake) {
-  boost::asio::post(CppRestThread(), [self = shared_from_this(), state = connection.state(),
+  boost::asio::post(CppRestContext(), [self = shared_from_this(), state = connection.state(),
                                       request = std::move(request), connect, handshake] {
     {
       std::lock_guard lock(self->mutex_);
@@ -293,7 +293,7 @@ void CppRestExchange::FailLocked(Status status) {
   ended_ = true;
   end_ = std::move(status);
   NotifyLocked();
-  boost::asio::post(CppRestThread(), [self = shared_from_this()] { self->cancel_.cancel(); });
+  boost::asio::post(CppRestContext(), [self = shared_from_this()] { self->cancel_.cancel(); });
 }
 
 void CppRestExchange::OnEnd(Status status) {
@@ -350,7 +350,7 @@ void CppRestExchange::Abandon() {
   abandoned_ = true;
   waiter_.reset();
   if (ended_) return;
-  boost::asio::post(CppRestThread(), [self = shared_from_this()] {
+  boost::asio::post(CppRestContext(), [self = shared_from_this()] {
     // Closes the socket. A body that is held back must go on to see that.
     self->cancel_.cancel();
     std::lock_guard guard(self->mutex_);
@@ -365,7 +365,7 @@ void CppRestExchange::CheckAfter(Duration limit, Milestone milestone, Duration n
     std::lock_guard lock(mutex_);
     if (header_done_ || ended_ || !connection_) return;
   }
-  timer_.emplace(CppRestThread(), limit);
+  timer_.emplace(CppRestContext(), limit);
   timer_->async_wait(
       [self = shared_from_this(), milestone, next_limit](const boost::system::error_code& error) {
         if (error) return;

@@ -15,19 +15,11 @@
 
 #include "lib/async/completion.h"
 #include "lib/base/result.h"
+#include "lib/http/cpprest_context.h"
 #include "lib/http/message.h"
 #include "lib/http/transport.h"
 
 namespace csinative::http {
-
-// The one thread that runs everything of cpprestsdk, so that its sockets need no locks. Starts it,
-// and its companion for name resolution, when first called.
-boost::asio::io_context& CppRestThread();
-
-// Waits until cpprestsdk has cleaned up after clients that were destroyed: its contexts live a few
-// handlers longer, and a process that ends before is reported to leak them. For tests. Any other
-// thread; blocks for about 50 ms.
-void DrainCppRestThread();
 
 // A connection of its own for one request at a time: an http_client whose pool never holds more
 // than one socket. Created on the loop; everything else happens on the cpprest thread, destruction

@@ -51,11 +51,12 @@ void Process::Panic(std::string text) {
   Exit(2);
 }
 
-RealProcess::RealProcess(int argc, char** argv)
+RealProcess::RealProcess(int argc, char** argv, boost::asio::io_context* shared)
     : argv_(argv),
       arguments_(argv + (argc > 0 ? 1 : 0), argv + argc),
       backend_(std::make_shared<log::Backend>(log::NewFdOutput(2))),
-      random_(NewSystemRandom()) {
+      random_(NewSystemRandom()),
+      loop_(shared) {
   program_ = argc > 0 ? argv[0] : "";
   log_ = log::Logger(backend_);
   InstallDefaultSignalHandling();

@@ -62,7 +62,8 @@ class Process {
 class RealProcess final : public Process {
  public:
   // Installs the default signal handling (signals.h) and raises the limit of open files.
-  RealProcess(int argc, char** argv);
+  // `shared` as for RealLoop.
+  RealProcess(int argc, char** argv, boost::asio::io_context* shared = nullptr);
   ~RealProcess() override;
 
   async::EventLoop& loop() override { return loop_; }

@@ -3,7 +3,9 @@
 // Memory, processor time and latency of the HTTP client's transports: one client over TLS with a
 // client certificate against a server in a child process.
 //
-//   http_bench beast|cpprest [watches] [requests]
+//   http_bench beast|cpprest|cpprest-thread [watches] [requests]
+//
+// cpprest runs on the loop's thread, as in the programs; cpprest-thread on one of its own.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +13,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -22,6 +23,7 @@
 #include "lib/base/strings.h"
 #include "lib/http/client.h"
 #include "lib/http/server.h"
+#include "lib/http/shared_context.h"
 #include "test/support/certs.h"
 
 namespace csinative::http {
@@ -107,7 +109,8 @@ async::Task<void> Measure(async::RealLoop* loop, Client* client, int watches, in
 }
 
 int Main(int argc, char** argv) {
-  const bool beast = argc > 1 && std::strcmp(argv[1], "beast") == 0;
+  const std::string transport = argc > 1 ? argv[1] : "cpprest";
+  const bool beast = transport == "beast";
   const int watches = argc > 2 ? std::atoi(argv[2]) : 1;
   const int requests = argc > 3 ? std::atoi(argv[3]) : 1000;
   const testing::CertificateAuthority ca;
@@ -127,8 +130,8 @@ int Main(int argc, char** argv) {
   int port = 0;
   if (::read(ready[0], &port, sizeof(port)) != sizeof(port) || port == 0) return 1;
   {
-    async::RealLoop loop;
-    std::printf("%s, %d watches, before: %ld KiB anonymous\n", beast ? "beast" : "cpprest", watches,
+    async::RealLoop loop(transport == "cpprest" ? &SharedContext() : nullptr);
+    std::printf("%s, %d watches, before: %ld KiB anonymous\n", transport.c_str(), watches,
                 AnonymousKib());
     auto client = NewClient(loop, {.base_url = StrCat("https://127.0.0.1:", port),
                                    .tls = {.ca_pem = ca.certificate_pem(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "lib/http/cpprest_exchange.h"
+#include "lib/http/cpprest_context.h"
 
 namespace csinative::http {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 // So that what cpprestsdk still holds when the last test ends is not reported as a leak.
 class CppRestEnvironment final : public ::testing::Environment {
  public:
-  void TearDown() override { DrainCppRestThread(); }
+  void TearDown() override { DrainCppRestContext(); }
 };
 
 const ::testing::Environment* const kEnvironment =
