@@ -18,6 +18,10 @@
 namespace csinative::async {
 namespace {
 
+// Steps that are posted by steps run in rounds, so many of them before sockets and timers get their
+// turn: most chains of steps end within few, and each turn costs a call of the kernel.
+constexpr int kRounds = 8;
+
 std::chrono::steady_clock::time_point ToSteady(MonotonicTime when) {
   return std::chrono::steady_clock::time_point(
       std::chrono::duration_cast<std::chrono::steady_clock::duration>(when.time_since_epoch()));
@@ -99,18 +103,24 @@ void RealLoop::Post(Step step) {
 }
 
 void RealLoop::Drain() {
-  // Steps that are posted by these steps wait for the next round, so that sockets and timers get
-  // their turn.
-  if (impl_->batch.empty()) {
-    std::lock_guard lock(impl_->mutex);
-    impl_->batch.swap(impl_->ready);
-    impl_->wake_posted = false;
+  for (int round = 0; round < kRounds; ++round) {
+    if (impl_->batch.empty()) {
+      std::lock_guard lock(impl_->mutex);
+      impl_->batch.swap(impl_->ready);
+      if (impl_->batch.empty()) {
+        impl_->wake_posted = false;
+        return;
+      }
+    }
+    while (!impl_->batch.empty()) {
+      // What is left is for the next Run().
+      if (impl_->io.stopped()) return;
+      Step current = std::move(impl_->batch.front());
+      impl_->batch.pop_front();
+      current();
+    }
   }
-  while (!impl_->batch.empty() && !impl_->io.stopped()) {
-    Step current = std::move(impl_->batch.front());
-    impl_->batch.pop_front();
-    current();
-  }
+  boost::asio::post(impl_->io, [this] { Drain(); });
 }
 
 EventLoop::TimerId RealLoop::PostAt(MonotonicTime when, Step step) {
