@@ -82,6 +82,15 @@ function(csi_test)
   set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABEL}" TIMEOUT ${A_TIMEOUT})
 endfunction()
 
+# csi_test_again(NAME name TEST binary LABEL ... [ARGUMENTS ...] [ENVIRONMENT NAME=value ...]): the
+# same binary under other conditions.
+function(csi_test_again)
+  cmake_parse_arguments(A "" "NAME;TEST;LABEL" "ARGUMENTS;ENVIRONMENT" ${ARGN})
+  add_test(NAME ${A_NAME} COMMAND ${A_TEST} ${A_ARGUMENTS} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
+  set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABEL}" TIMEOUT 120
+    ENVIRONMENT "${A_ENVIRONMENT}")
+endfunction()
+
 # csi_proto(NAME target PROTOS files... [PUBLIC deps]): messages only. Services are called by
 # method name through lib/rpc, so no stubs are generated.
 function(csi_proto)

@@ -13,6 +13,7 @@
 #include "lib/async/sync.h"
 #include "lib/async/timeout.h"
 #include "lib/kube/errors.h"
+#include "lib/kube/lease_watch.h"
 
 namespace csinative::kube {
 namespace {
@@ -150,6 +151,8 @@ struct LeaderElector::Impl {
   async::Task<Status> TryAcquireOrRenew();
   async::Task<Status> CreateLease();
   async::Task<bool> Acquire();
+  async::Task<bool> AttemptUntilAcquired(async::Scope* watching);
+  async::Task<void> WatchForRelease();
   async::Task<void> Renew();
   async::Task<Status> RenewRound();
   async::Task<void> Release();
@@ -173,6 +176,7 @@ struct LeaderElector::Impl {
   std::optional<MonotonicTime> claim_sent;
   int64_t claim_second = 0;
   bool held = false;  // the last attempt found that another holds the lease
+  async::Event given_up;  // the watch saw a Lease without a holder since the last attempt
   std::string reported_leader;
 
   bool lost = false;
@@ -247,18 +251,42 @@ async::Task<Status> LeaderElector::Impl::TryAcquireOrRenew() {
   co_return Status();
 }
 
+async::Task<void> LeaderElector::Impl::WatchForRelease() {
+  LeaseWatch watch({.loop = &loop,
+                    .random = &random,
+                    .client = &client,
+                    .log = log,
+                    .lease = {config.lock_namespace, config.lock_name},
+                    .version = [this] { return lease.metadata().resourceversion(); },
+                    .on_free = [this] { given_up.Set(); },
+                    .pause = config.retry_period});
+  co_await watch.Run();
+}
+
 // True when acquired, false when cancelled.
 async::Task<bool> LeaderElector::Impl::Acquire() {
   log.Info("Attempting to acquire leader lease...");
+  async::TaskContext context = co_await async::CurrentContext();
+  async::Scope watching(loop, context.cancel);
+  const bool acquired = co_await AttemptUntilAcquired(&watching);
+  co_await watching.Close();
+  co_return acquired;
+}
+
+async::Task<bool> LeaderElector::Impl::AttemptUntilAcquired(async::Scope* watching) {
+  bool watched = !config.watch_for_release;
   while (true) {
     if (!(co_await async::CancellationStatus()).ok()) co_return false;
+    given_up.Reset();
     if ((co_await TryAcquireOrRenew()).ok()) {
       Event("became leader");
       log.Info("Successfully acquired lease");
       co_return true;
     }
     log.V(4).Info("Failed to acquire lease");
-    if (!(co_await async::Sleep(CandidateWait())).ok()) co_return false;
+    // Only who has to wait needs a watch.
+    if (held && !std::exchange(watched, true)) watching->Spawn(WatchForRelease());
+    (void)co_await async::WithTimeout(CandidateWait(), given_up.Wait());
   }
 }
 

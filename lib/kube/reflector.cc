@@ -22,9 +22,6 @@ constexpr std::string_view kName = "informer";  // the `reflector` of log lines
 // client-go tools/pager, defaultPageSize.
 constexpr int64_t kDefaultPageSize = 500;
 
-// Watches are asked to end after a random time in [300, 600) s, so that servers shed load.
-constexpr int64_t kMinWatchSeconds = 300;
-
 // The server has to send a piece of a list within this time.
 constexpr Duration kListSilenceLimit = std::chrono::seconds(60);
 
@@ -167,7 +164,7 @@ async::Task<Reflector::State> Reflector::StepWatchList() {
   query.emplace_back("resourceVersionMatch", "NotOlderThan");
   query.emplace_back("sendInitialEvents", "true");
   query.emplace_back("allowWatchBookmarks", "true");
-  AddWatchTimeout(query);
+  AddWatch(query, random_);
   Result<std::unique_ptr<WatchStream>> opened = co_await OpenWatch(std::move(query));
   if (!opened.ok()) co_return co_await AfterWatchListFailure(opened.status());
   std::unique_ptr<WatchStream> stream = *std::move(opened);
@@ -331,7 +328,7 @@ async::Task<Reflector::State> Reflector::StepWatch() {
     QueryParameters query = BaseQuery();
     query.emplace_back("allowWatchBookmarks", "true");
     if (!resource_version_.empty()) query.emplace_back("resourceVersion", resource_version_);
-    AddWatchTimeout(query);
+    AddWatch(query, random_);
     Result<std::unique_ptr<WatchStream>> opened = co_await OpenWatch(std::move(query));
     if (!opened.ok()) {
       const Status cancelled = co_await async::CancellationStatus();
@@ -420,11 +417,6 @@ QueryParameters Reflector::BaseQuery() const {
     query.emplace_back("labelSelector", options_.label_selector);
   }
   return query;
-}
-
-void Reflector::AddWatchTimeout(QueryParameters& query) {
-  query.emplace_back("watch", "true");
-  AddTimeout(query, kMinWatchSeconds + static_cast<int64_t>(random_.Below(kMinWatchSeconds)));
 }
 
 std::string Reflector::RelistVersion() const {

@@ -96,7 +96,6 @@ class Reflector {
 
   bool IsForeign(const EncodedObject& object);
   QueryParameters BaseQuery() const;
-  void AddWatchTimeout(QueryParameters& query);
   std::string RelistVersion() const;
   async::Task<Result<std::unique_ptr<WatchStream>>> OpenWatch(QueryParameters query);
   void Report(const Status& failure);

@@ -76,4 +76,10 @@ void AddTimeout(QueryParameters& query, int64_t seconds) {
   query.emplace_back("timeout", FormatGoDuration(std::chrono::seconds(seconds)));
 }
 
+void AddWatch(QueryParameters& query, Random& random) {
+  constexpr int64_t kMinSeconds = 300;
+  query.emplace_back("watch", "true");
+  AddTimeout(query, kMinSeconds + static_cast<int64_t>(random.Below(kMinSeconds)));
+}
+
 }  // namespace csinative::kube

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/base/random.h"
 #include "lib/base/result.h"
 #include "lib/kube/client.h"
 #include "lib/kube/resource.h"
@@ -24,5 +25,9 @@ QueryParameters ListQuery(const ListOptions& options);
 
 // Adds timeoutSeconds and the equal timeout that client-go sends beside it.
 void AddTimeout(QueryParameters& query, int64_t seconds);
+
+// Makes a watch of it, one that the server is asked to end after a random time in [300, 600) s, so
+// that servers shed load (kube-client 12).
+void AddWatch(QueryParameters& query, Random& random);
 
 }  // namespace csinative::kube

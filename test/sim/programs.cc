@@ -33,6 +33,8 @@ class ElectedProgram : public Program {
     config.lease_duration = std::chrono::seconds(60);
     config.renew_deadline = std::chrono::seconds(40);
     config.retry_period = std::chrono::seconds(20);
+    // Some clusters do not grant it.
+    config.watch_for_release = random_->Below(4) == 0;
     config.identity = StrCat(setup_.incarnation->name, "_", random_->Uuid());
     setup_.incarnation->lease = lock_name_;
     setup_.incarnation->identity = config.identity;

@@ -19,6 +19,7 @@
 #include "lib/kube/config.h"
 #include "lib/log/logger.h"
 #include "test/support/apiserver/api_server.h"
+#include "test/support/shared_context.h"
 
 namespace csinative::kube {
 
@@ -42,7 +43,7 @@ class ApiFixture : public ::testing::Test {
 
   apiserver::ApiHandler& api() { return server_.api(); }
 
-  async::RealLoop loop_;
+  async::RealLoop loop_{test::ContextForLoop()};
   std::unique_ptr<Random> random_ = NewSystemRandom();
   std::shared_ptr<log::CollectingOutput> output_ = std::make_shared<log::CollectingOutput>();
   log::Logger log_ = log::NewLogger(output_);

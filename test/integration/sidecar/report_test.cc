@@ -183,12 +183,15 @@ TEST_F(ReportTest, LeaderThatIsToldToEndDoesNotStandAgain) {
 }
 
 // external-attacher#609: the Lease of a leader that was told to end stayed until it ran out. Asked
-// for: no new call, the one in flight is awaited, the Lease is released, the next one leads soon.
+// for: no new call, the one in flight is awaited, the Lease is released, the next one leads within
+// two seconds, with the times that are the default.
 TEST_F(ReportTest, LeaderThatIsToldToEndFinishesItsCallAndMakesRoom) {
   StartApi();
   StartDriver({"--delay=CreateVolume=3s"});
   AddClass();
-  const std::vector<std::string> flags = {kGate, kLongLease, kLongDeadline};
+  const std::vector<std::string> flags = {kGate, "--leader-election-lease-duration=15s",
+                                          "--leader-election-renew-deadline=10s",
+                                          "--leader-election-retry-period=5s"};
   Program& leader = StartLeader(kProvisioner, flags);
   Program& standby = StartStandby(kProvisioner, flags);
   constexpr char kCall[] = "\"GRPC call\" method=\"/csi.v1.Controller/CreateVolume\"";

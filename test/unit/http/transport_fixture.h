@@ -23,6 +23,7 @@
 #include "lib/http/client.h"
 #include "lib/http/server.h"
 #include "test/support/certs.h"
+#include "test/support/shared_context.h"
 
 namespace csinative::http {
 
@@ -100,7 +101,7 @@ class TransportFixture : public ::testing::TestWithParam<Transport> {
   Result<Response> Do(Request request) { return Run(client_->Do(std::move(request))); }
   Result<Response> Get(std::string target) { return Do({.target = std::move(target)}); }
 
-  async::RealLoop loop_;
+  async::RealLoop loop_{test::ContextForLoop()};
   std::unique_ptr<Server> server_;
   std::unique_ptr<Client> client_;
   std::function<Response(const ServerRequest&)> answer_;
