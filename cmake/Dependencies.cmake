@@ -60,6 +60,12 @@ add_library(csi_dep_yaml INTERFACE)
 add_library(csi::yaml ALIAS csi_dep_yaml)
 target_link_libraries(csi_dep_yaml INTERFACE yaml-cpp)
 
+# The archive: two functions of it are used.
+find_library(ZSTD_LIBRARY NAMES libzstd.a zstd REQUIRED)
+add_library(csi_dep_zstd INTERFACE)
+add_library(csi::zstd ALIAS csi_dep_zstd)
+target_link_libraries(csi_dep_zstd INTERFACE ${ZSTD_LIBRARY})
+
 # Takes the place of malloc in programs of the tests. Nothing names its symbols.
 find_library(MIMALLOC_LIBRARY mimalloc REQUIRED)
 add_library(csi_dep_mimalloc INTERFACE)

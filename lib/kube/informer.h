@@ -140,9 +140,9 @@ class Informer {
         &ResourceOf<T>(), &T::default_instance(),
         [](const Message& message) -> const meta::ObjectMeta& { return As(message).metadata(); }};
   }
-  static T Decode(const PackedRef& object) {
+  T Decode(const PackedRef& object) const {
     T decoded;
-    const std::string_view bytes = object.bytes();
+    const std::string_view bytes = core_->store().PlainBytes(object);
     decoded.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()));
     return decoded;
   }

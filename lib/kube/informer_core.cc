@@ -180,7 +180,7 @@ Result<std::string> InformerCore::Stage(WatchEventType type, const EncodedObject
   if (type == WatchEventType::kDeleted) {
     staged_->Erase(incoming.key);
   } else if (PackedRef known = current_->Find(incoming.key);
-             known && known.bytes() == incoming.bytes) {
+             known && current_->Holds(known, incoming.bytes)) {
     staged_->Share(known, *incoming.object);
   } else {
     staged_->Put(incoming.key, incoming.bytes, *incoming.object);
@@ -264,7 +264,7 @@ InformerCore::Incoming InformerCore::Pack(std::unique_ptr<Message> object) const
 }
 
 std::unique_ptr<Store> InformerCore::NewStore() const {
-  return std::make_unique<Store>(type_.prototype, &indices_);
+  return std::make_unique<Store>(type_.prototype, &indices_, packer_);
 }
 
 async::Task<void> InformerCore::ResyncForever() {

@@ -143,6 +143,7 @@ class InformerCore final : private ReflectorSink {
   async::Scope* helpers_ = nullptr;  // in the frame of Run()
   async::Semaphore telling_{1};      // a whole state is told by one task at a time
 
+  const std::shared_ptr<ObjectPacker> packer_ = std::make_shared<ObjectPacker>();
   std::unique_ptr<Store> current_;
   std::unique_ptr<Store> staged_;  // the complete state that is being collected
   async::Event synced_;

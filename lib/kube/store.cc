@@ -7,14 +7,23 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace csinative::kube {
+namespace {
 
-PackedRef::PackedRef(std::string_view key, std::string_view bytes) {
+// API servers refuse objects of more than some MiB.
+constexpr uint32_t kMaxSize = ~uint32_t{0} >> 1;
+
+}  // namespace
+
+PackedRef::PackedRef(std::string_view key, std::string_view bytes, Form form) {
   void* memory = std::malloc(sizeof(Rep) + key.size() + bytes.size());
   if (memory == nullptr) throw std::bad_alloc();
-  rep_ =
-      new (memory) Rep{1, static_cast<uint32_t>(key.size()), static_cast<uint32_t>(bytes.size())};
+  rep_ = new (memory) Rep{.references = 1,
+                          .key_size = static_cast<uint32_t>(key.size()),
+                          .packed = form == Form::kPacked,
+                          .size = static_cast<uint32_t>(bytes.size()) & kMaxSize};
   char* data = reinterpret_cast<char*>(rep_ + 1);
   if (!key.empty()) std::memcpy(data, key.data(), key.size());
   if (!bytes.empty()) std::memcpy(data + key.size(), bytes.data(), bytes.size());
@@ -27,14 +36,39 @@ void PackedRef::Release() {
 
 size_t PackedRef::heap_bytes() const { return malloc_usable_size(rep_) + sizeof(size_t); }
 
-Store::Store(const Message* prototype, const std::vector<IndexDefinition>* definitions)
-    : prototype_(prototype), definitions_(definitions), indices_(definitions->size()) {}
+Store::Store(const Message* prototype, const std::vector<IndexDefinition>* definitions,
+             std::shared_ptr<ObjectPacker> packer)
+    : prototype_(prototype),
+      definitions_(definitions),
+      packer_(std::move(packer)),
+      indices_(definitions->size()) {}
+
+PackedRef Store::Packed(std::string_view key, std::string_view bytes) {
+  if (packer_ != nullptr) {
+    const std::string_view packed = packer_->Pack(bytes);
+    if (!packed.empty()) return PackedRef(key, packed, PackedRef::Form::kPacked);
+  }
+  return PackedRef(key, bytes);
+}
+
+std::string_view Store::PlainBytes(const PackedRef& object) const {
+  if (object.form() == PackedRef::Form::kPlain) return object.bytes();
+  return packer_->Unpack(object.bytes());
+}
+
+bool Store::Holds(const PackedRef& object, std::string_view bytes) const {
+  return PlainBytes(object) == bytes;
+}
 
 PackedRef Store::Put(std::string_view key, std::string_view bytes, const Message& object) {
   PackedRef old = Find(key);
-  if (old && old.bytes() == bytes) return old;
-  if (old) RemoveFromIndices(old);
-  PackedRef packed(key, bytes);
+  if (old && Holds(old, bytes)) return old;
+  if (old) {
+    RemoveFromIndices(old);
+  } else if (packer_ != nullptr) {
+    packer_->Learn(bytes);
+  }
+  PackedRef packed = Packed(key, bytes);
   if (old) object_bytes_ -= old.heap_bytes();
   object_bytes_ += packed.heap_bytes();
   AddToIndices(packed, object);
@@ -95,7 +129,7 @@ std::vector<PackedRef> Store::ByIndex(std::string_view index, std::string_view v
 std::unique_ptr<Store::Message> Store::Decode(const PackedRef& object) const {
   std::unique_ptr<Message> message(prototype_->New());
   // Our own serialization of the same type: it cannot fail.
-  const std::string_view bytes = object.bytes();
+  const std::string_view bytes = PlainBytes(object);
   const bool parsed = message->ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()));
   assert(parsed);
   static_cast<void>(parsed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compact object cache: each object is one allocation that holds its key and its serialized bytes;
-// it is decoded when somebody looks. Indices hold pointers to the objects and share equal values.
+// Compact object cache: each object is one allocation that holds its key and its serialized bytes,
+// packed in large stores; it is decoded when somebody looks. Indices hold pointers to the objects and share equal values.
 // Everything is kept in key order. Loop only.
 //
 // A relist fills a second store and takes its place. Objects that did not change are shared between
@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/kube/object_packer.h"
 #include "lib/kube/sorted_table.h"
 
 namespace csinative::kube {
@@ -25,8 +26,10 @@ namespace csinative::kube {
 // One allocation with a reference count and two strings. Null only when default-made or moved from.
 class PackedRef {
  public:
+  enum class Form { kPlain, kPacked };
+
   PackedRef() = default;
-  PackedRef(std::string_view key, std::string_view bytes);
+  PackedRef(std::string_view key, std::string_view bytes, Form form = Form::kPlain);
   PackedRef(const PackedRef& other) : rep_(other.rep_) {
     if (rep_ != nullptr) ++rep_->references;
   }
@@ -41,7 +44,9 @@ class PackedRef {
   bool operator==(const PackedRef& other) const = default;  // the same allocation
   // REQUIRES: not null. Both live as long as a reference does.
   std::string_view key() const { return {Data(), rep_->key_size}; }
+  // As they are kept: Store::PlainBytes is for readers.
   std::string_view bytes() const { return {Data() + rep_->key_size, rep_->size}; }
+  Form form() const { return rep_->packed ? Form::kPacked : Form::kPlain; }
   // What the allocator spends on it.
   size_t heap_bytes() const;
 
@@ -49,7 +54,8 @@ class PackedRef {
   struct Rep {
     uint32_t references;
     uint32_t key_size;
-    uint32_t size;
+    uint32_t packed : 1;
+    uint32_t size : 31;
   };
   const char* Data() const { return reinterpret_cast<const char*>(rep_ + 1); }
   void Release();
@@ -66,8 +72,10 @@ class Store {
     IndexFunction function;  // pure: equal bytes give equal values
   };
 
-  // Borrowed: prototype and definitions outlive the store.
-  Store(const Message* prototype, const std::vector<IndexDefinition>* definitions);
+  // Borrowed: prototype and definitions outlive the store. Stores that share objects share the
+  // packer; null: everything is kept plain.
+  Store(const Message* prototype, const std::vector<IndexDefinition>* definitions,
+        std::shared_ptr<ObjectPacker> packer = nullptr);
 
   // `object` is what `bytes` decode to. Returns the object it replaces, if any. Bytes that equal
   // the stored ones change nothing and return the stored object.
@@ -88,6 +96,10 @@ class Store {
   std::vector<PackedRef> ByIndex(std::string_view index, std::string_view value) const;
 
   std::unique_ptr<Message> Decode(const PackedRef& object) const;
+  // The serialized object; valid until the next call of this store or of one that shares the packer.
+  std::string_view PlainBytes(const PackedRef& object) const;
+  // Whether the object decodes to what these bytes do.
+  bool Holds(const PackedRef& object, std::string_view bytes) const;
 
   size_t size() const { return objects_.size(); }
   // Heap bytes of objects and indices.
@@ -109,11 +121,13 @@ class Store {
   };
   using Index = SortedTable<Posting, PostingTraits>;
 
+  PackedRef Packed(std::string_view key, std::string_view bytes);
   void AddToIndices(const PackedRef& object, const Message& decoded);
   void RemoveFromIndices(const PackedRef& object);
 
   const Message* prototype_;
   const std::vector<IndexDefinition>* definitions_;
+  const std::shared_ptr<ObjectPacker> packer_;
   SortedTable<PackedRef, ObjectTraits> objects_;
   std::vector<Index> indices_;  // parallel to *definitions_
   size_t object_bytes_ = 0;

@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "apis/k8s.h"
 #include "lib/base/strings.h"
@@ -111,6 +114,86 @@ TEST_F(StoreTest, BytesReturnToWhatTheyWere) {
   // Capacity of the tables may stay.
   EXPECT_LT(store_.bytes(), one + 16 * 1024);
   store_.Erase("a");
+}
+
+// An object of the usual size.
+core::PersistentVolume RealisticVolume(int n) {
+  core::PersistentVolume volume;
+  volume.mutable_metadata()->set_name(StrCat("pvc-c9d1f2a4-77", n * 7919 % 100003, "-", n));
+  volume.mutable_metadata()->set_resourceversion(StrCat(1000 + n));
+  volume.mutable_metadata()->add_finalizers("kubernetes.io/pv-protection");
+  volume.mutable_metadata()->add_finalizers("external-attacher/ebs-csi-aws-com");
+  volume.mutable_spec()->set_storageclassname(StrCat("class-", n % 3));
+  auto* csi = volume.mutable_spec()->mutable_persistentvolumesource()->mutable_csi();
+  csi->set_driver("ebs.csi.aws.com");
+  csi->set_volumehandle(StrCat("vol-0", n * 104729 % 1000003));
+  return volume;
+}
+
+class PackingStoreTest : public StoreTest {
+ protected:
+  const std::shared_ptr<ObjectPacker> packer_ = std::make_shared<ObjectPacker>();
+  Store packing_{&core::PersistentVolume::default_instance(), &definitions_, packer_};
+};
+
+TEST_F(PackingStoreTest, LargeStoreTakesLittleAndGivesBackWhatItGot) {
+  constexpr int kCount = 5000;
+  for (int i = 0; i < kCount; ++i) {
+    Put(packing_, RealisticVolume(i));
+    Put(store_, RealisticVolume(i));
+  }
+  EXPECT_LT(packing_.bytes(), store_.bytes() * 7 / 10);
+  for (int i = 0; i < kCount; ++i) {
+    const core::PersistentVolume volume = RealisticVolume(i);
+    const PackedRef object = packing_.Find(volume.metadata().name());
+    ASSERT_TRUE(object);
+    EXPECT_EQ(object.form(), i < ObjectPacker::kExamples - 1 ? PackedRef::Form::kPlain
+                                                             : PackedRef::Form::kPacked);
+    EXPECT_EQ(packing_.PlainBytes(object), volume.SerializeAsString());
+    EXPECT_EQ(packing_.Decode(object)->SerializeAsString(), volume.SerializeAsString());
+    EXPECT_TRUE(packing_.Holds(object, volume.SerializeAsString()));
+    EXPECT_FALSE(packing_.Holds(object, RealisticVolume(i + 1).SerializeAsString()));
+  }
+  EXPECT_EQ(packing_.ByIndex("class", "class-1").size(), store_.ByIndex("class", "class-1").size());
+}
+
+TEST_F(PackingStoreTest, EqualBytesKeepTheStoredObject) {
+  for (int i = 0; i < 1000; ++i) Put(packing_, RealisticVolume(i));
+  const PackedRef before = packing_.Find(RealisticVolume(900).metadata().name());
+  ASSERT_EQ(before.form(), PackedRef::Form::kPacked);
+  EXPECT_EQ(Put(packing_, RealisticVolume(900)), before);
+}
+
+// A relist takes over what did not change, and goes on packing.
+TEST_F(PackingStoreTest, StoresWithOnePackerReadEachOthersObjects) {
+  for (int i = 0; i < 1000; ++i) Put(packing_, RealisticVolume(i));
+  Store next(&core::PersistentVolume::default_instance(), &definitions_, packer_);
+  const PackedRef object = packing_.Find(RealisticVolume(900).metadata().name());
+  next.Share(object, RealisticVolume(900));
+  EXPECT_EQ(next.PlainBytes(object), RealisticVolume(900).SerializeAsString());
+  Put(next, RealisticVolume(5));
+  EXPECT_EQ(next.Find(RealisticVolume(5).metadata().name()).form(), PackedRef::Form::kPacked);
+}
+
+// Nothing in common with the examples, nothing in it that repeats, nothing at all.
+TEST_F(PackingStoreTest, WhatDoesNotGetSmallerStaysPlain) {
+  for (int i = 0; i < 1000; ++i) Put(packing_, RealisticVolume(i));
+  std::mt19937 random(3);
+  std::string noise(3000, ' ');
+  for (char& c : noise) c = static_cast<char>(random());
+  core::PersistentVolume volume;
+  volume.mutable_metadata()->set_name("noise");
+  volume.mutable_metadata()->set_uid(noise);
+  Put(packing_, volume);
+  EXPECT_EQ(packing_.Find("noise").form(), PackedRef::Form::kPlain);
+  EXPECT_EQ(packing_.PlainBytes(packing_.Find("noise")), volume.SerializeAsString());
+  packing_.Put("empty", "", core::PersistentVolume());
+  EXPECT_EQ(packing_.PlainBytes(packing_.Find("empty")), "");
+  core::PersistentVolume large;
+  large.mutable_metadata()->set_name("large");
+  large.mutable_metadata()->set_uid(std::string(3 << 20, 'x'));
+  Put(packing_, large);
+  EXPECT_EQ(packing_.PlainBytes(packing_.Find("large")), large.SerializeAsString());
 }
 
 // The same operations on a std::map, with enough objects for several chunks.
