@@ -99,18 +99,17 @@ boost::asio::io_context& SharedContext() {
 
 void DrainCppRestContext() {
   constexpr int kRounds = 50;
-  const bool ours = PoolWith(1).threads == 0;
+  constexpr std::chrono::milliseconds kRound(1);
+  const Pool& pool = PoolWith(1);
   for (int i = 0; i < kRounds; ++i) {
-    std::promise<void> ran;
-    boost::asio::steady_timer timer(CppRestContext(), std::chrono::milliseconds(1));
-    timer.async_wait([&ran](const boost::system::error_code&) { ran.set_value(); });
-    if (ours) {
-      CppRestContext().restart();
-      CppRestContext().run_one_for(std::chrono::milliseconds(2));
-      CppRestContext().poll();
-      timer.cancel();
-      CppRestContext().poll();
+    if (pool.threads == 0) {
+      pool.context.restart();
+      pool.context.run_for(kRound);
+      continue;
     }
+    std::promise<void> ran;
+    boost::asio::steady_timer timer(pool.context, kRound);
+    timer.async_wait([&ran](const boost::system::error_code&) { ran.set_value(); });
     ran.get_future().wait();
   }
 }
