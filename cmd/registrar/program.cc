@@ -23,8 +23,9 @@ constexpr Duration kSocketInterval = std::chrono::seconds(10);
 async::Task<int> Program::Run() {
   const bool named = co_await LearnDriverName();
   if (!named) co_return 1;
-  if (!Listen()) co_return 1;
+  // Before there is a socket, so that none stays; it runs once this step has ended.
   HandleSigterm();
+  if (!Listen()) co_return 1;
   if (!ServeHttp()) co_return 1;
   async::TaskContext context = co_await async::CurrentContext();
   async::Scope keeping(*context.loop, context.cancel);
