@@ -65,7 +65,8 @@ PackedRef Store::Put(std::string_view key, std::string_view bytes, const Message
   if (old && Holds(old, bytes)) return old;
   if (old) {
     RemoveFromIndices(old);
-  } else if (packer_ != nullptr) {
+  } else if (packer_ != nullptr && objects_.size() >= ObjectPacker::kExamples) {
+    // The second half of the first thousand: small stores come and go without tables.
     packer_->Learn(bytes);
   }
   PackedRef packed = Packed(key, bytes);
