@@ -10,8 +10,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
-#include <exception>
 #include <deque>
+#include <exception>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -24,8 +24,8 @@ namespace csinative::http {
 namespace {
 
 // Runs the continuations of the library's tasks on its context, in order. The library's own
-// scheduler posts each of them: a request is a chain of a dozen, and the context asks the kernel for
-// sockets between any two. Here a chain runs in one go.
+// scheduler posts each of them: a request is a chain of a dozen, and the context asks the kernel
+// for sockets between any two. Here a chain runs in one go.
 class ChainScheduler final : public pplx::scheduler_interface {
  public:
   explicit ChainScheduler(boost::asio::io_context& context) : context_(context) {}

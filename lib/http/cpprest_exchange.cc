@@ -223,7 +223,7 @@ void CppRestExchange::Start(const CppRestConnection& connection,
                             std::shared_ptr<const Request> request, Duration connect,
                             Duration handshake) {
   boost::asio::post(CppRestContext(), [self = shared_from_this(), state = connection.state(),
-                                      request = std::move(request), connect, handshake] {
+                                       request = std::move(request), connect, handshake] {
     {
       std::lock_guard lock(self->mutex_);
       if (self->abandoned_) return;

@@ -175,7 +175,7 @@ struct LeaderElector::Impl {
   // When the newest claim that succeeded was sent, or the first one with the same second in it.
   std::optional<MonotonicTime> claim_sent;
   int64_t claim_second = 0;
-  bool held = false;  // the last attempt found that another holds the lease
+  bool held = false;      // the last attempt found that another holds the lease
   async::Event given_up;  // the watch saw a Lease without a holder since the last attempt
   std::string reported_leader;
 

@@ -26,8 +26,9 @@ struct LeaderElectionConfig {
   Duration renew_deadline = std::chrono::seconds(10);
   Duration retry_period = std::chrono::seconds(5);
   bool release_on_cancel = false;
-  // Candidates learn by a watch that the Lease was given up, instead of at their next look. Differs:
-  // upstream's candidates only look. Needs the right to watch Leases; does without if it is missing.
+  // Candidates learn by a watch that the Lease was given up, instead of at their next look.
+  // Differs: upstream's candidates only look. Needs the right to watch Leases; does without if it
+  // is missing.
   bool watch_for_release = true;
 };
 

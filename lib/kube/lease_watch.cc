@@ -38,10 +38,9 @@ async::Task<Status> LeaseWatch::Follow() {
       {"resourceVersion", config_.version()},
   };
   AddWatch(query, *config_.random);
-  CSI_CO_ASSIGN_OR_RETURN(
-      std::unique_ptr<ApiStream> bytes,
-      co_await config_.client->OpenStream(&ResourceOf<coordination::Lease>(), config_.lease.ns,
-                                          std::move(query)));
+  CSI_CO_ASSIGN_OR_RETURN(std::unique_ptr<ApiStream> bytes,
+                          co_await config_.client->OpenStream(&ResourceOf<coordination::Lease>(),
+                                                              config_.lease.ns, std::move(query)));
   CSI_CO_ASSIGN_OR_RETURN(const std::unique_ptr<WatchStream> stream,
                           WatchStream::Create(*config_.loop, config_.log, std::move(bytes)));
   while (true) {

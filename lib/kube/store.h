@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compact object cache: each object is one allocation that holds its key and its serialized bytes,
-// packed in large stores; it is decoded when somebody looks. Indices hold pointers to the objects and share equal values.
-// Everything is kept in key order. Loop only.
+// packed in large stores; it is decoded when somebody looks. Indices hold pointers to the objects
+// and share equal values. Everything is kept in key order. Loop only.
 //
 // A relist fills a second store and takes its place. Objects that did not change are shared between
 // both, by reference count, so that a relist costs tables, not objects.
@@ -96,7 +96,8 @@ class Store {
   std::vector<PackedRef> ByIndex(std::string_view index, std::string_view value) const;
 
   std::unique_ptr<Message> Decode(const PackedRef& object) const;
-  // The serialized object; valid until the next call of this store or of one that shares the packer.
+  // The serialized object; valid until the next call of this store or of one that shares the
+  // packer.
   std::string_view PlainBytes(const PackedRef& object) const;
   // Whether the object decodes to what these bytes do.
   bool Holds(const PackedRef& object, std::string_view bytes) const;

@@ -35,9 +35,9 @@ class LeaseWatchTest : public ::testing::Test {
       config.release_on_cancel = true;
       LeaderElectionCallbacks callbacks;
       callbacks.on_started_leading = [this] { return Lead(this); };
-      elector = std::make_unique<LeaderElector>(test->loop_, *test->random_, *test->client_,
-                                                log::Logger(), std::move(config),
-                                                std::move(callbacks));
+      elector =
+          std::make_unique<LeaderElector>(test->loop_, *test->random_, *test->client_,
+                                          log::Logger(), std::move(config), std::move(callbacks));
       leading_scope.Spawn(elector->Run());
     }
     static async::Task<void> Lead(Candidate* self) {
@@ -96,9 +96,9 @@ TEST_F(LeaseWatchTest, ReleasedLeaseIsTakenAtOnce) {
 
 TEST_F(LeaseWatchTest, DeletedLeaseIsTakenAtOnce) {
   StartBoth();
-  ASSERT_TRUE(async::RunTask(scheduler_, loop_,
-                             client_->Delete<coordination::Lease>({"default", "lock"}))
-                  .ok());
+  ASSERT_TRUE(
+      async::RunTask(scheduler_, loop_, client_->Delete<coordination::Lease>({"default", "lock"}))
+          .ok());
   EXPECT_LE(TimeUntilBLeads(), milliseconds(100));
 }
 

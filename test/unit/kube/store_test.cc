@@ -162,8 +162,7 @@ TEST_F(PackingStoreTest, SmallStoreStaysPlainHoweverMuchPassesThroughIt) {
     Put(packing_, RealisticVolume(i));
     if (i >= 100) packing_.Erase(RealisticVolume(i - 100).metadata().name());
   }
-  EXPECT_EQ(packing_.Find(RealisticVolume(4999).metadata().name()).form(),
-            PackedRef::Form::kPlain);
+  EXPECT_EQ(packing_.Find(RealisticVolume(4999).metadata().name()).form(), PackedRef::Form::kPlain);
 }
 
 TEST_F(PackingStoreTest, EqualBytesKeepTheStoredObject) {
