@@ -8,7 +8,6 @@ import (
 	"hash/crc32"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
@@ -88,7 +87,7 @@ func attachmentsVolumes(ctx context.Context, client *kubernetes.Clientset, o *op
 	if err != nil {
 		return err
 	}
-	return o.writeCopies(ctx, func(i int) ([]clientv3.Op, error) {
+	return o.writeCopies(ctx, o.count, func(i int) ([]clientv3.Op, error) {
 		put, err := o.volumeCopy(volume, i)
 		return []clientv3.Op{put}, err
 	})
@@ -132,7 +131,7 @@ func attachmentsFill(ctx context.Context, client *kubernetes.Clientset, o *optio
 		return fmt.Errorf("the first attachment is not as csi-attacher leaves one: attached %v, finalizers %v and %v, %d writers",
 			attachment.Status.Attached, attachment.Finalizers, volume.Finalizers, len(writers))
 	}
-	return o.writeCopies(ctx, func(i int) ([]clientv3.Op, error) {
+	return o.writeCopies(ctx, o.count, func(i int) ([]clientv3.Op, error) {
 		putVolume, err := o.volumeCopy(volume, i)
 		if err != nil {
 			return nil, err
@@ -167,30 +166,4 @@ func (o *options) volumeCopy(volume *corev1.PersistentVolume, i int) (clientv3.O
 	copy.Spec.ClaimRef.UID = numberedUID(volume.Spec.ClaimRef.UID, i)
 	value, err := stored(copy, "PersistentVolume")
 	return clientv3.OpPut("/registry/persistentvolumes/"+copy.Name, value), err
-}
-
-// Puts what make says of numbers 1..count.
-func (o *options) writeCopies(ctx context.Context, make func(i int) ([]clientv3.Op, error)) error {
-	etcd, err := o.etcdClient()
-	if err != nil {
-		return err
-	}
-	defer etcd.Close()
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(4)
-	for i := 1; i < o.count; {
-		var puts []clientv3.Op
-		for ; i < o.count && len(puts)+2 <= batch; i++ {
-			more, err := make(i)
-			if err != nil {
-				return err
-			}
-			puts = append(puts, more...)
-		}
-		group.Go(func() error {
-			_, err := etcd.Txn(ctx).Then(puts...).Commit()
-			return err
-		})
-	}
-	return group.Wait()
 }

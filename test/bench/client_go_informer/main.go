@@ -15,16 +15,11 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
-	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -113,39 +108,4 @@ func (o *options) config() (*rest.Config, error) {
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	return config, nil
-}
-
-func (o *options) etcdClient() (*clientv3.Client, error) {
-	certificate, err := tls.LoadX509KeyPair(filepath.Join(o.pki, "apiserver-etcd.crt"), filepath.Join(o.pki, "apiserver-etcd.key"))
-	if err != nil {
-		return nil, err
-	}
-	pem, err := os.ReadFile(filepath.Join(o.pki, "ca.crt"))
-	if err != nil {
-		return nil, err
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("no certificate in ca.crt")
-	}
-	return clientv3.New(clientv3.Config{
-		Endpoints:   []string{o.etcd},
-		DialTimeout: 5 * time.Second,
-		TLS:         &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: roots},
-	})
-}
-
-// No object of these kinds is left.
-func (o *options) empty(ctx context.Context, kinds ...string) error {
-	etcd, err := o.etcdClient()
-	if err != nil {
-		return err
-	}
-	defer etcd.Close()
-	for _, kind := range kinds {
-		if _, err := etcd.Delete(ctx, "/registry/"+kind+"/", clientv3.WithPrefix()); err != nil {
-			return err
-		}
-	}
-	return nil
 }
