@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "apis/declared_fields.h"
 #include "apis/envelope.h"
 #include "apis/json/from_json.h"
 #include "apis/json/parse.h"
@@ -124,11 +125,14 @@ Result<EncodedObject> OpenObject(Encoding encoding, std::string_view body, std::
 Status DecodeObject(const EncodedObject& object, UnknownFields unknown,
                     google::protobuf::Message* out) {
   if (object.encoding == Encoding::kJson) return apis::FromJsonString(object.bytes, out);
-  if (!out->ParsePartialFromArray(object.bytes.data(), static_cast<int>(object.bytes.size()))) {
+  const bool parsed =
+      unknown == UnknownFields::kDrop
+          ? apis::ParseDeclaredFields(object.bytes, out)
+          : out->ParsePartialFromArray(object.bytes.data(), static_cast<int>(object.bytes.size()));
+  if (!parsed) {
     return InvalidArgumentError(
         StrCat("unable to decode ", out->GetDescriptor()->name(), " from protobuf"));
   }
-  if (unknown == UnknownFields::kDrop) out->DiscardUnknownFields();
   return Status();
 }
 

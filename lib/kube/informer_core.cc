@@ -45,6 +45,7 @@ InformerCore::InformerCore(async::EventLoop& loop, Random& random, Client& clien
       resync_(options.resync > Duration::zero() ? std::max(options.resync, kMinResync)
                                                 : Duration::zero()),
       check_period_(resync_),
+      pool_(type.prototype),
       current_(NewStore()),
       reflector_(loop, random, client, std::move(log), *type.resource, *this,
                  ToReflectorOptions(options)) {}
@@ -135,7 +136,7 @@ async::Task<void> InformerCore::Replay(HandlerId id) {
     if (handler == nullptr) break;
     handler->replayed = std::string(object.key());
     if (handler->handler.on_add) {
-      const std::unique_ptr<Message> decoded = current_->Decode(object);
+      const PooledMessage decoded = current_->Decode(object);
       ++calling_;
       handler->handler.on_add(*decoded, AddKind::kInitialList);
       --calling_;
@@ -165,7 +166,7 @@ async::Task<void> InformerCore::Run() {
 }
 
 void InformerCore::OverwriteForNow(const Message& object) {
-  std::unique_ptr<Message> copy(type_.prototype->New());
+  PooledMessage copy = pool_.Take(object.ByteSizeLong());
   copy->CopyFrom(object);
   const Incoming incoming = Pack(std::move(copy));
   current_->Put(incoming.key, incoming.bytes, *incoming.object);
@@ -206,7 +207,7 @@ async::Task<void> InformerCore::TellVanished(const Store* before) {
   Pace pace;
   for (PackedRef gone = before->First(); gone; gone = before->After(gone.key())) {
     if (!current_->Find(gone.key())) {
-      const std::unique_ptr<Message> last_known = before->Decode(gone);
+      const PooledMessage last_known = before->Decode(gone);
       NotifyDelete(gone.key(), *last_known);
     }
     const bool go_on = co_await pace.Next();
@@ -219,7 +220,7 @@ async::Task<void> InformerCore::TellPresent(const Store* before, AddKind kind) {
   for (PackedRef object = current_->First(); object; object = current_->After(object.key())) {
     const PackedRef old = before->Find(object.key());
     if (!old || wants_updates_) {
-      const std::unique_ptr<Message> decoded = current_->Decode(object);
+      const PooledMessage decoded = current_->Decode(object);
       if (!old) {
         NotifyAdd(object.key(), *decoded, kind);
       } else {
@@ -238,22 +239,24 @@ Result<std::string> InformerCore::Apply(WatchEventType type, const EncodedObject
     NotifyDelete(incoming.key, *incoming.object);
     return std::move(incoming.version);
   }
-  const PackedRef old = current_->Put(incoming.key, incoming.bytes, *incoming.object);
+  PooledMessage decoded_old;
+  const PackedRef old = current_->Put(incoming.key, incoming.bytes, *incoming.object,
+                                      wants_updates_ ? &decoded_old : nullptr);
   if (!old) {
     NotifyAdd(incoming.key, *incoming.object, AddKind::kLive);
   } else if (wants_updates_) {
-    NotifyUpdate(incoming.key, *current_->Decode(old), *incoming.object);
+    NotifyUpdate(incoming.key, *decoded_old, *incoming.object);
   }
   return std::move(incoming.version);
 }
 
-Result<InformerCore::Incoming> InformerCore::Accept(const EncodedObject& object) const {
-  std::unique_ptr<Message> decoded(type_.prototype->New());
+Result<InformerCore::Incoming> InformerCore::Accept(const EncodedObject& object) {
+  PooledMessage decoded = pool_.Take(object.bytes.size());
   CSI_RETURN_IF_ERROR(DecodeObject(object, UnknownFields::kDrop, decoded.get()));
   return Pack(std::move(decoded));
 }
 
-InformerCore::Incoming InformerCore::Pack(std::unique_ptr<Message> object) const {
+InformerCore::Incoming InformerCore::Pack(PooledMessage object) const {
   if (prune_) prune_(object.get());
   const meta::ObjectMeta& metadata = type_.metadata(*object);
   Incoming incoming{.key = ObjectName{metadata.namespace_(), metadata.name()}.Key(),
@@ -263,8 +266,8 @@ InformerCore::Incoming InformerCore::Pack(std::unique_ptr<Message> object) const
   return incoming;
 }
 
-std::unique_ptr<Store> InformerCore::NewStore() const {
-  return std::make_unique<Store>(type_.prototype, &indices_, packer_);
+std::unique_ptr<Store> InformerCore::NewStore() {
+  return std::make_unique<Store>(&pool_, &indices_, packer_);
 }
 
 async::Task<void> InformerCore::ResyncForever() {
@@ -284,8 +287,10 @@ async::Task<void> InformerCore::ResyncForever() {
     // Not while relisting: the next complete state tells everybody everything, in its own order.
     for (PackedRef object = current_->First(); object && reflector_.watching();
          object = current_->After(object.key())) {
-      const std::unique_ptr<Message> decoded = current_->Decode(object);
-      NotifyUpdate(object.key(), *decoded, *decoded);
+      {
+        const PooledMessage decoded = current_->Decode(object);
+        NotifyUpdate(object.key(), *decoded, *decoded);
+      }
       const bool go_on = co_await pace.Next();
       if (!go_on) co_return;
     }

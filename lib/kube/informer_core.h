@@ -20,6 +20,7 @@
 #include "lib/async/sync.h"
 #include "lib/base/random.h"
 #include "lib/kube/client.h"
+#include "lib/kube/message_pool.h"
 #include "lib/kube/reflector.h"
 #include "lib/kube/resource.h"
 #include "lib/kube/store.h"
@@ -85,7 +86,7 @@ class InformerCore final : private ReflectorSink {
   struct Incoming {
     std::string key;
     std::string version;
-    std::unique_ptr<Message> object;
+    PooledMessage object;
     std::string bytes;
   };
 
@@ -116,9 +117,9 @@ class InformerCore final : private ReflectorSink {
   void Sweep();
   async::Task<void> Replay(HandlerId id);
 
-  Result<Incoming> Accept(const EncodedObject& object) const;
-  Incoming Pack(std::unique_ptr<Message> object) const;
-  std::unique_ptr<Store> NewStore() const;
+  Result<Incoming> Accept(const EncodedObject& object);
+  Incoming Pack(PooledMessage object) const;
+  std::unique_ptr<Store> NewStore();
   async::Task<void> TellVanished(const Store* before);
   async::Task<void> TellPresent(const Store* before, AddKind kind);
   async::Task<void> ResyncForever();
@@ -143,6 +144,7 @@ class InformerCore final : private ReflectorSink {
   async::Scope* helpers_ = nullptr;  // in the frame of Run()
   async::Semaphore telling_{1};      // a whole state is told by one task at a time
 
+  MessagePool pool_;  // outlives the stores
   const std::shared_ptr<ObjectPacker> packer_ = std::make_shared<ObjectPacker>();
   std::unique_ptr<Store> current_;
   std::unique_ptr<Store> staged_;  // the complete state that is being collected

@@ -36,9 +36,9 @@ void PackedRef::Release() {
 
 size_t PackedRef::heap_bytes() const { return malloc_usable_size(rep_) + sizeof(size_t); }
 
-Store::Store(const Message* prototype, const std::vector<IndexDefinition>* definitions,
+Store::Store(MessagePool* pool, const std::vector<IndexDefinition>* definitions,
              std::shared_ptr<ObjectPacker> packer)
-    : prototype_(prototype),
+    : pool_(pool),
       definitions_(definitions),
       packer_(std::move(packer)),
       indices_(definitions->size()) {}
@@ -60,11 +60,17 @@ bool Store::Holds(const PackedRef& object, std::string_view bytes) const {
   return PlainBytes(object) == bytes;
 }
 
-PackedRef Store::Put(std::string_view key, std::string_view bytes, const Message& object) {
+PackedRef Store::Put(std::string_view key, std::string_view bytes, const Message& object,
+                     PooledMessage* decoded_old) {
   PackedRef old = Find(key);
-  if (old && Holds(old, bytes)) return old;
   if (old) {
-    RemoveFromIndices(old);
+    const std::string_view plain = PlainBytes(old);
+    const bool unchanged = plain == bytes;
+    PooledMessage decoded;
+    if (decoded_old != nullptr || (!unchanged && !indices_.empty())) decoded = Parse(plain);
+    if (!unchanged && !indices_.empty()) RemoveFromIndices(old, *decoded);
+    if (decoded_old != nullptr) *decoded_old = std::move(decoded);
+    if (unchanged) return old;
   } else if (packer_ != nullptr && objects_.size() >= ObjectPacker::kExamples) {
     // The second half of the first thousand: small stores come and go without tables.
     packer_->Learn(bytes);
@@ -87,7 +93,7 @@ void Store::Share(const PackedRef& object, const Message& decoded) {
 PackedRef Store::Erase(std::string_view key) {
   PackedRef old = Find(key);
   if (!old) return old;
-  RemoveFromIndices(old);
+  if (!indices_.empty()) RemoveFromIndices(old, *Decode(old));
   object_bytes_ -= old.heap_bytes();
   objects_.Erase(key);
   return old;
@@ -127,10 +133,11 @@ std::vector<PackedRef> Store::ByIndex(std::string_view index, std::string_view v
   return found;
 }
 
-std::unique_ptr<Store::Message> Store::Decode(const PackedRef& object) const {
-  std::unique_ptr<Message> message(prototype_->New());
+PooledMessage Store::Decode(const PackedRef& object) const { return Parse(PlainBytes(object)); }
+
+PooledMessage Store::Parse(std::string_view bytes) const {
+  PooledMessage message = pool_->Take(bytes.size());
   // Our own serialization of the same type: it cannot fail.
-  const std::string_view bytes = PlainBytes(object);
   const bool parsed = message->ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()));
   assert(parsed);
   static_cast<void>(parsed);
@@ -160,11 +167,9 @@ void Store::AddToIndices(const PackedRef& object, const Message& decoded) {
   }
 }
 
-void Store::RemoveFromIndices(const PackedRef& object) {
-  if (indices_.empty()) return;
-  const std::unique_ptr<Message> decoded = Decode(object);
+void Store::RemoveFromIndices(const PackedRef& object, const Message& decoded) {
   for (size_t i = 0; i < indices_.size(); ++i) {
-    for (const std::string& value : (*definitions_)[i].function(*decoded)) {
+    for (const std::string& value : (*definitions_)[i].function(decoded)) {
       std::optional<Posting> erased = indices_[i].Erase({value, object.key()});
       if (!erased) continue;  // the function named the value twice
       const Posting* near = indices_[i].LowerBound({value, ""});

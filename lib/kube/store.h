@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/kube/message_pool.h"
 #include "lib/kube/object_packer.h"
 #include "lib/kube/sorted_table.h"
 
@@ -72,14 +73,15 @@ class Store {
     IndexFunction function;  // pure: equal bytes give equal values
   };
 
-  // Borrowed: prototype and definitions outlive the store. Stores that share objects share the
-  // packer; null: everything is kept plain.
-  Store(const Message* prototype, const std::vector<IndexDefinition>* definitions,
+  // Borrowed: pool and definitions outlive the store, the pool also what Decode() returned. Stores
+  // that share objects share the packer; null: everything is kept plain.
+  Store(MessagePool* pool, const std::vector<IndexDefinition>* definitions,
         std::shared_ptr<ObjectPacker> packer = nullptr);
 
-  // `object` is what `bytes` decode to. Returns the object it replaces, if any. Bytes that equal
-  // the stored ones change nothing and return the stored object.
-  PackedRef Put(std::string_view key, std::string_view bytes, const Message& object);
+  // `object` is what `bytes` decode to. Returns the object it replaces, if any, and if asked for
+  // decoded. Bytes that equal the stored ones change nothing and return the stored object.
+  PackedRef Put(std::string_view key, std::string_view bytes, const Message& object,
+                PooledMessage* decoded_old = nullptr);
   // Shares an object of another store.
   void Share(const PackedRef& object, const Message& decoded);
   // Returns the object that was there, if any.
@@ -95,7 +97,7 @@ class Store {
   // In key order. REQUIRES: a defined index.
   std::vector<PackedRef> ByIndex(std::string_view index, std::string_view value) const;
 
-  std::unique_ptr<Message> Decode(const PackedRef& object) const;
+  PooledMessage Decode(const PackedRef& object) const;
   // The serialized object; valid until the next call of this store or of one that shares the
   // packer.
   std::string_view PlainBytes(const PackedRef& object) const;
@@ -123,10 +125,11 @@ class Store {
   using Index = SortedTable<Posting, PostingTraits>;
 
   PackedRef Packed(std::string_view key, std::string_view bytes);
+  PooledMessage Parse(std::string_view plain_bytes) const;
   void AddToIndices(const PackedRef& object, const Message& decoded);
-  void RemoveFromIndices(const PackedRef& object);
+  void RemoveFromIndices(const PackedRef& object, const Message& decoded);
 
-  const Message* prototype_;
+  MessagePool* const pool_;
   const std::vector<IndexDefinition>* definitions_;
   const std::shared_ptr<ObjectPacker> packer_;
   SortedTable<PackedRef, ObjectTraits> objects_;

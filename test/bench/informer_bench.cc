@@ -20,6 +20,7 @@
 #include "lib/async/scope.h"
 #include "lib/async/sync.h"
 #include "lib/base/strings.h"
+#include "lib/http/shared_context.h"
 #include "lib/kube/config.h"
 #include "lib/sidecar/api_clients.h"
 #include "lib/sidecar/process.h"
@@ -99,7 +100,7 @@ async::Task<int> Main(sidecar::RealProcess* process, std::string kubeconfig, boo
 }  // namespace csinative
 
 int main(int argc, char** argv) {
-  csinative::sidecar::RealProcess process(argc, argv);
+  csinative::sidecar::RealProcess process(argc, argv, &csinative::http::SharedContext());
   std::string kubeconfig;
   bool keep_all = false;
   for (int i = 1; i + 1 < argc; i += 2) {

@@ -216,6 +216,26 @@ TEST_F(InformerTest, ResyncRepeatsEverythingAsUpdates) {
   EXPECT_THAT(TakeCalls(), SizeIs(2));
 }
 
+TEST_F(InformerTest, HandlersKeepTheirObjectsWhenOneOverwritesAnother) {
+  testing::FakeStream stream =
+      AnswerWatchList({ClaimAt("a", "1", "v"), ClaimAt("b", "2", "w")}, "3");
+  Make();
+  informer_->AddHandler({.on_update = [this](const Claim& before, const Claim& after) {
+    informer_->OverwriteForNow(ClaimAt("b", "9", "x"));
+    calls_.push_back(StrCat("overwrote ", Describe(before), " ", Describe(after)));
+  }});
+  informer_->AddHandler({.on_update = [this](const Claim& before, const Claim& after) {
+    calls_.push_back(StrCat("still ", Describe(before), " ", Describe(after)));
+  }});
+  Start();
+  TakeCalls();
+  stream.Send(testing::Frame("MODIFIED", ClaimAt("a", "4", "u")));
+  scheduler_.Settle();
+  EXPECT_THAT(TakeCalls(), ElementsAre("update a@1 a@4", "overwrote a@1 a@4", "still a@1 a@4"));
+  EXPECT_THAT(informer_->KeysByIndex("volume", "x"), ElementsAre("ns/b"));
+  EXPECT_THAT(informer_->KeysByIndex("volume", "w"), IsEmpty());
+}
+
 TEST_F(InformerTest, HandlersAreCalledInTheOrderTheyWereAdded) {
   AnswerWatchList({ClaimAt("a", "1")}, "3");
   Make();

@@ -52,7 +52,8 @@ class StoreTest : public ::testing::Test {
          if (volume.spec().storageclassname().empty()) return {};
          return {volume.spec().storageclassname(), "any", "any"};
        }}};
-  Store store_{&core::PersistentVolume::default_instance(), &definitions_};
+  MessagePool pool_{&core::PersistentVolume::default_instance()};
+  Store store_{&pool_, &definitions_};
 };
 
 TEST_F(StoreTest, KeepsKeyOrderAndReturnsWhatItReplaces) {
@@ -96,7 +97,7 @@ TEST_F(StoreTest, EqualBytesKeepTheStoredObject) {
 }
 
 TEST_F(StoreTest, SharedObjectsAreOneAllocationAndOutliveTheirStore) {
-  auto other = std::make_unique<Store>(&core::PersistentVolume::default_instance(), &definitions_);
+  auto other = std::make_unique<Store>(&pool_, &definitions_);
   Put(*other, Volume("a", "x"));
   const PackedRef object = other->Find("a");
   store_.Share(object, Volume("a", "x"));
@@ -133,7 +134,7 @@ core::PersistentVolume RealisticVolume(int n) {
 class PackingStoreTest : public StoreTest {
  protected:
   const std::shared_ptr<ObjectPacker> packer_ = std::make_shared<ObjectPacker>();
-  Store packing_{&core::PersistentVolume::default_instance(), &definitions_, packer_};
+  Store packing_{&pool_, &definitions_, packer_};
 };
 
 TEST_F(PackingStoreTest, LargeStoreTakesLittleAndGivesBackWhatItGot) {
@@ -175,7 +176,7 @@ TEST_F(PackingStoreTest, EqualBytesKeepTheStoredObject) {
 // A relist takes over what did not change, and goes on packing.
 TEST_F(PackingStoreTest, StoresWithOnePackerReadEachOthersObjects) {
   for (int i = 0; i < 1100; ++i) Put(packing_, RealisticVolume(i));
-  Store next(&core::PersistentVolume::default_instance(), &definitions_, packer_);
+  Store next(&pool_, &definitions_, packer_);
   const PackedRef object = packing_.Find(RealisticVolume(1050).metadata().name());
   next.Share(object, RealisticVolume(1050));
   EXPECT_EQ(next.PlainBytes(object), RealisticVolume(1050).SerializeAsString());
