@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/kube/object_packer.h"
 
+#include <zdict.h>
 #include <zstd.h>
 
 #include <cassert>
@@ -9,8 +10,10 @@
 namespace csinative::kube {
 namespace {
 
-// Every so many of the examples goes into the dictionary.
-constexpr int kStride = 50;
+// Every so many of the examples is looked at, and every so many of those goes into the dictionary.
+// The others, compressed with it, show the statistics of what will be compressed.
+constexpr int kStride = 10;
+constexpr int kDictionaryStride = 50;
 // Of each at most so much: rarely does an object stand out by its tail.
 constexpr size_t kMostOfAnExample = 1024;
 constexpr int kLevel = 1;
@@ -29,6 +32,27 @@ struct Free {
 };
 
 }  // namespace
+
+struct ObjectPacker::Examples {
+  // The dictionary with the tables of the entropy coder; without them each packed object would
+  // carry its own, which is a quarter of it and most of the time. The text alone if that fails, as
+  // with examples that have nothing in common.
+  std::string Dictionary() const {
+    constexpr size_t kTables = 1024;
+    std::string whole(text.size() + kTables, '\0');
+    const size_t size = ZDICT_finalizeDictionary(
+        whole.data(), whole.size(), text.data(), text.size(), samples.data(), sizes.data(),
+        static_cast<unsigned>(sizes.size()), {.compressionLevel = kLevel, .dictID = 1});
+    if (ZDICT_isError(size) != 0) return text;
+    whole.resize(size);
+    return whole;
+  }
+
+  int seen = 0;
+  std::string text;  // of the dictionary
+  std::string samples;
+  std::vector<size_t> sizes;  // of the samples
+};
 
 struct ObjectPacker::Tables {
   explicit Tables(const std::string& dictionary)
@@ -53,10 +77,17 @@ ObjectPacker::~ObjectPacker() = default;
 
 void ObjectPacker::Learn(std::string_view bytes) {
   if (tables_ != nullptr) return;
-  if (++examples_ % kStride == 0) dictionary_ += bytes.substr(0, kMostOfAnExample);
-  if (examples_ < kExamples) return;
-  tables_ = std::make_unique<Tables>(dictionary_);
-  dictionary_ = std::string();
+  if (examples_ == nullptr) examples_ = std::make_unique<Examples>();
+  if (++examples_->seen % kDictionaryStride == 0) {
+    examples_->text += bytes.substr(0, kMostOfAnExample);
+  } else if (examples_->seen % kStride == 0) {
+    const std::string_view sample = bytes.substr(0, kMostOfAnExample);
+    examples_->samples += sample;
+    examples_->sizes.push_back(sample.size());
+  }
+  if (examples_->seen < kExamples) return;
+  tables_ = std::make_unique<Tables>(examples_->Dictionary());
+  examples_.reset();
 }
 
 std::string_view ObjectPacker::Pack(std::string_view bytes) {

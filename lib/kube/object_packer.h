@@ -35,10 +35,10 @@ class ObjectPacker {
   std::string_view Unpack(std::string_view packed);
 
  private:
+  struct Examples;
   struct Tables;
 
-  int examples_ = 0;
-  std::string dictionary_;  // until the tables are made of it
+  std::unique_ptr<Examples> examples_;  // until the tables are made of them
   std::unique_ptr<Tables> tables_;
   std::string packed_;
   std::string unpacked_;
