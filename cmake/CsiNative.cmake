@@ -75,19 +75,18 @@ function(csi_test)
   if(A_PCH)
     _csi_use_pch(${A_NAME} ${A_PCH})
   endif()
+  csi_test_again(NAME ${A_NAME} TEST ${A_NAME} LABEL ${A_LABEL} TIMEOUT ${A_TIMEOUT})
+endfunction()
+
+# csi_test_again(NAME name TEST binary LABEL ... [TIMEOUT s] [ARGUMENTS ...] [ENVIRONMENT NAME=value ...]):
+# the same binary under other conditions.
+function(csi_test_again)
+  cmake_parse_arguments(A "" "NAME;TEST;LABEL;TIMEOUT" "ARGUMENTS;ENVIRONMENT" ${ARGN})
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 120)
   endif()
-  add_test(NAME ${A_NAME} COMMAND ${A_NAME} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
-  set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABEL}" TIMEOUT ${A_TIMEOUT})
-endfunction()
-
-# csi_test_again(NAME name TEST binary LABEL ... [ARGUMENTS ...] [ENVIRONMENT NAME=value ...]): the
-# same binary under other conditions.
-function(csi_test_again)
-  cmake_parse_arguments(A "" "NAME;TEST;LABEL" "ARGUMENTS;ENVIRONMENT" ${ARGN})
   add_test(NAME ${A_NAME} COMMAND ${A_TEST} ${A_ARGUMENTS} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
-  set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABEL}" TIMEOUT 120
+  set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABEL}" TIMEOUT ${A_TIMEOUT}
     ENVIRONMENT "${A_ENVIRONMENT}")
 endfunction()
 

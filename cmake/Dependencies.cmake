@@ -60,7 +60,7 @@ add_library(csi_dep_yaml INTERFACE)
 add_library(csi::yaml ALIAS csi_dep_yaml)
 target_link_libraries(csi_dep_yaml INTERFACE yaml-cpp)
 
-# The archive: two functions of it are used.
+# The archive: little of it is used.
 find_library(ZSTD_LIBRARY NAMES libzstd.a zstd REQUIRED)
 add_library(csi_dep_zstd INTERFACE)
 add_library(csi::zstd ALIAS csi_dep_zstd)
