@@ -49,7 +49,7 @@ bool Program::Fail(const Status& status, std::string text) {
 bool Program::ConnectToApi() {
   kube::ConfigSources sources;
   sources.kubeconfig = options_.common.kubeconfig;
-  auto api = sidecar::ConnectApi(process_, sources);
+  auto api = sidecar::ConnectApi(process_, sources, options_.common.kube_api_qps);
   if (!api.ok()) return Fail(api.status(), "Failed to build a Kubernetes config");
   if (options_.worker_threads == 0) {
     process_.log().Error(nullptr, "Option -worker-threads must be greater than zero");
@@ -162,8 +162,8 @@ async::Task<bool> Program::AskDriver() {
 bool Program::PrepareElection() {
   const cli::CommonFlags& flags = options_.common;
   if (!flags.leader_election) return true;
-  // A rate limit of its own, so that renewals never wait behind the controllers.
-  auto client = api_->NewClient(flags.kube_api_qps, flags.kube_api_burst);
+  // A rate limit and connections of its own, so that renewals never wait behind the controllers.
+  auto client = api_->NewElectionClient(flags.kube_api_qps, flags.kube_api_burst);
   if (!client.ok()) return Fail(client.status(), "Failed to create the leader election client");
   election_client_ = *std::move(client);
   sidecar::ElectionOptions election = sidecar::ElectionFromFlags(

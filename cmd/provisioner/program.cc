@@ -49,7 +49,7 @@ async::Task<bool> Program::ConnectToApi() {
   } else {
     process_.log().Infof("Building kube configs for running in cluster...");
   }
-  auto api = sidecar::ConnectApi(process_, sources);
+  auto api = sidecar::ConnectApi(process_, sources, options_.common.kube_api_qps);
   if (!api.ok()) {
     process_.Fatal(StrCat("Failed to create config: ", api.status().message()));
     co_return false;
@@ -135,8 +135,8 @@ async::Task<bool> Program::AskDriver() {
 bool Program::PrepareElection() {
   const cli::CommonFlags& flags = options_.common;
   if (!flags.leader_election) return true;
-  // A rate limit of its own, so that renewals never wait behind the controllers.
-  auto client = api_->NewClient(flags.kube_api_qps, flags.kube_api_burst);
+  // A rate limit and connections of its own, so that renewals never wait behind the controllers.
+  auto client = api_->NewElectionClient(flags.kube_api_qps, flags.kube_api_burst);
   if (!client.ok()) {
     process_.log().Error(client.status(), "Failed to create leader election client");
     process_.Exit(1);

@@ -52,7 +52,8 @@ class RestClient final : public Client {
         exchanger_(loop, transport, std::move(log), std::move(throttle),
                    {.max_retries = options.max_retries,
                     .host_backoff = options.host_backoff,
-                    .before_write = std::move(options.before_write)}) {}
+                    .before_write = std::move(options.before_write),
+                    .urgent = options.urgent}) {}
 
   async::Task<Result<Document>> GetDocument(const ResourceInfo* resource,
                                             ObjectName name) override {

@@ -68,6 +68,7 @@ struct ClientOptions {
   // Asked right before each attempt of a write: until when it may be sent. A failure is the call's
   // answer. For leaders (LeaderElector::CheckMayAct).
   std::function<Result<MonotonicTime>()> before_write;
+  bool urgent = false;  // requests do not wait for a connection (ApiTransport::Admit)
   int max_retries = kMaxRetries;
   std::optional<HostBackoffOptions> host_backoff = {};  // nothing: none (kube-client 10.2)
   bool watch_list = true;  // reflectors may stream their initial list (gate WatchListClient)

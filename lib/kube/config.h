@@ -45,6 +45,8 @@ struct RestConfig {
   bool disable_compression = false;
   // Look at ca_file again while we run (gate ClientsAllowCARotation).
   bool reload_ca = true;
+  // Unary requests at a time; others wait. Urgent ones come on top.
+  int max_connections = 8;
   http::ClientConfig::Transport http_transport = http::ClientConfig::Transport::kAuto;
 
   bool operator==(const RestConfig&) const = default;

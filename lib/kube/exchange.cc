@@ -120,6 +120,11 @@ async::Task<Result<Exchanger::Answer>> Exchanger::Run(ApiRequest request, std::s
 }
 
 async::Task<Result<Exchanger::Answer>> Exchanger::Attempt(ApiRequest request, Mode mode) {
+  // Before the limit and the check of the lease begin: the wait can be long.
+  std::shared_ptr<void> admission;
+  if (mode == Mode::kUnary) {
+    CSI_CO_ASSIGN_OR_RETURN(admission, co_await transport_.Admit(options_.urgent));
+  }
   if (options_.before_write && request.method != "GET") {
     CSI_CO_ASSIGN_OR_RETURN(request.send_before, options_.before_write());
   }

@@ -26,6 +26,7 @@ class Exchanger {
     int max_retries = kMaxRetries;
     std::optional<HostBackoffOptions> host_backoff = {};
     std::function<Result<MonotonicTime>()> before_write = {};
+    bool urgent = false;
   };
   // Borrowed: loop and transport outlive it.
   Exchanger(async::EventLoop& loop, ApiTransport& transport, log::Logger log, Throttle throttle,

@@ -3,11 +3,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <list>
 #include <memory>
 #include <utility>
 
 #include "lib/async/real_loop.h"
+#include "lib/async/sync.h"
 #include "lib/base/strings.h"
 #include "lib/http/client.h"
 #include "lib/kube/config.h"
@@ -93,7 +95,9 @@ class HttpTransport final : public ApiTransport {
         user_agent_(std::move(user_agent)),
         log_(std::move(log)),
         credentials_(std::move(credentials)),
-        tls_(std::move(tls)) {}
+        tls_(std::move(tls)),
+        places_(std::make_shared<async::Semaphore>(
+            static_cast<size_t>(std::max(1, config_.max_connections)))) {}
 
   // Before the first request.
   Status UsePlugin(HttpTransportOptions options) {
@@ -114,6 +118,7 @@ class HttpTransport final : public ApiTransport {
     http::ClientConfig config{.base_url = config_.host,
                               .tls = tls_.settings(),
                               .proxy_url = config_.proxy_url,
+                              .max_connections = std::max(1, config_.max_connections) + kUrgent,
                               .transport = config_.http_transport};
     auto next = std::make_shared<Connections>();
     CSI_ASSIGN_OR_RETURN(next->client, http::NewClient(loop_, std::move(config)));
@@ -127,6 +132,12 @@ class HttpTransport final : public ApiTransport {
       CheckFiles();
       WatchCertificate();
     });
+  }
+
+  async::Task<Result<std::shared_ptr<void>>> Admit(bool urgent) override {
+    if (urgent) co_return std::shared_ptr<void>();
+    CSI_CO_RETURN_IF_ERROR(co_await places_->Acquire());
+    co_return std::shared_ptr<void>(std::make_shared<Place>(places_));
   }
 
   async::Task<Result<ApiResponse>> Do(ApiRequest request) override {
@@ -158,6 +169,20 @@ class HttpTransport final : public ApiTransport {
   std::string base_url() const override { return config_.host + config_.path_prefix; }
 
  private:
+  // Connections that are kept for urgent requests.
+  static constexpr int kUrgent = 2;
+
+  class Place {
+   public:
+    explicit Place(std::shared_ptr<async::Semaphore> places) : places_(std::move(places)) {}
+    ~Place() { places_->Release(); }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+   private:
+    const std::shared_ptr<async::Semaphore> places_;
+  };
+
   Result<std::shared_ptr<Connections>> Ready() {
     CheckFiles();
     if (connections_ == nullptr) {
@@ -228,6 +253,7 @@ class HttpTransport final : public ApiTransport {
   log::Logger log_;
   Credentials credentials_;
   TlsFiles tls_;
+  const std::shared_ptr<async::Semaphore> places_;
   std::unique_ptr<CommandRunner> own_runner_;
   std::unique_ptr<ExecPlugin> exec_;          // null: there is no plugin
   std::shared_ptr<Connections> connections_;  // null while nothing is trusted

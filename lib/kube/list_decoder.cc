@@ -14,7 +14,7 @@ namespace csinative::kube {
 namespace {
 
 // Far above any object or list that an API server stores or sends.
-constexpr uint64_t kMaxFieldBytes = uint64_t{1} << 31;
+constexpr uint64_t kMaxFieldBytes = (uint64_t{1} << 31) - 1;
 
 constexpr uint32_t kVarint = 0;
 constexpr uint32_t kLengthDelimited = 2;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Messages of one kind to decode objects into, used again: a cleared message keeps its strings and
-// submessages, so that decoding the next object, which has the same shape, allocates nothing.
-// Loop only.
+// submessages, so that decoding the next object, which has the same shape, allocates nothing. What
+// objects of many shapes have left in it is looked at now and then. Loop only.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -27,8 +27,11 @@ class MessagePool {
  public:
   using Message = google::protobuf::Message;
 
-  // A message keeps what the largest object needed: such that are larger are not kept.
+  // Messages of larger objects are not kept.
   static constexpr size_t kLargestObject = size_t{16} << 10;
+  // Nor those that have grown beyond this, which every so many returns are measured for.
+  static constexpr size_t kLargestMessage = size_t{64} << 10;
+  static constexpr int kMeasured = 64;
 
   explicit MessagePool(const Message* prototype) : prototype_(prototype) {}
   MessagePool(const MessagePool&) = delete;
@@ -38,7 +41,7 @@ class MessagePool {
   PooledMessage Take(size_t object_bytes) {
     std::unique_ptr<Message> message;
     for (std::unique_ptr<Message>& spare : spare_) {
-      if (spare != nullptr) {
+      if (spare != nullptr && object_bytes <= kLargestObject) {
         message = std::move(spare);
         break;
       }
@@ -51,6 +54,7 @@ class MessagePool {
   friend ReturnToPool;
 
   void Give(std::unique_ptr<Message> message) {
+    if (++returns_ % kMeasured == 0 && message->SpaceUsedLong() > kLargestMessage) return;
     for (std::unique_ptr<Message>& spare : spare_) {
       if (spare == nullptr) {
         message->Clear();
@@ -61,6 +65,7 @@ class MessagePool {
   }
 
   const Message* const prototype_;
+  unsigned returns_ = 0;
   std::array<std::unique_ptr<Message>, 2> spare_;  // an update has an old and a new object
 };
 

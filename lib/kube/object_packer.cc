@@ -18,6 +18,12 @@ constexpr int kDictionaryStride = 50;
 constexpr size_t kMostOfAnExample = 1024;
 constexpr int kLevel = 1;
 
+// What one giant has left behind.
+void Shrink(std::string* buffer) {
+  constexpr size_t kKept = size_t{64} << 10;
+  if (buffer->capacity() > kKept) std::string().swap(*buffer);
+}
+
 template <typename T>
 T* NotNull(T* made) {
   if (made == nullptr) throw std::bad_alloc();
@@ -92,6 +98,7 @@ void ObjectPacker::Learn(std::string_view bytes) {
 
 std::string_view ObjectPacker::Pack(std::string_view bytes) {
   if (tables_ == nullptr) return {};
+  Shrink(&packed_);
   packed_.resize(ZSTD_compressBound(bytes.size()));
   const size_t size = ZSTD_compress2(tables_->packing.get(), packed_.data(), packed_.size(),
                                      bytes.data(), bytes.size());
@@ -101,6 +108,7 @@ std::string_view ObjectPacker::Pack(std::string_view bytes) {
 
 std::string_view ObjectPacker::Unpack(std::string_view packed) {
   assert(tables_ != nullptr);
+  Shrink(&unpacked_);
   unpacked_.resize(ZSTD_getFrameContentSize(packed.data(), packed.size()));
   const size_t size = ZSTD_decompressDCtx(tables_->unpacking.get(), unpacked_.data(),
                                           unpacked_.size(), packed.data(), packed.size());

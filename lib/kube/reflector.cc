@@ -226,7 +226,11 @@ async::Task<Reflector::State> Reflector::AfterWatchListFailure(Status failure) {
     co_return slept.ok() ? State::kWatchList : State::kStopped;
   }
   if (IsVersionProblem(failure)) {
-    version_unavailable_ = true;
+    // Differs: client-go asks on without a pause, also when it asked for no version.
+    if (std::exchange(version_unavailable_, true)) {
+      const Status slept = co_await async::Sleep(backoff_.Next(loop_.Now()));
+      if (!slept.ok()) co_return State::kStopped;
+    }
     co_return State::kWatchList;
   }
   if (failure.code() == Code::kAborted && failure.api_error() == nullptr) {
@@ -278,6 +282,7 @@ async::Task<Status> Reflector::List(std::string version, int64_t limit, std::str
     if (!listed.ok()) {
       // The snapshot that pages are taken from is gone: take everything in one answer.
       if (page > 0 && limit > 0 && IsGone(listed)) {
+        if (version == "0") initial_list_was_paged_ = true;
         co_return co_await List(std::move(version), 0, list_version);
       }
       co_return listed;
@@ -313,6 +318,11 @@ async::Task<Status> Reflector::ListPage(QueryParameters query, meta::ListMeta* m
     decoder.Feed(*bytes);
   }
   CSI_CO_RETURN_IF_ERROR(decoder.Finish());
+  // Another object without items is no empty list: a proxy's Status of failure, with code 200, must
+  // not delete everything.
+  if (!decoder.kind().empty() && decoder.kind() != StrCat(resource_.kind, "List")) {
+    co_return UnknownError(StrCat("unexpected object in answer to a list: ", decoder.kind()));
+  }
   *metadata = decoder.metadata();
   co_return Status();
 }

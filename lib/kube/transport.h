@@ -47,6 +47,13 @@ class ApiStream {
 class ApiTransport {
  public:
   virtual ~ApiTransport() = default;
+  // Waits, in the order of the calls, until there is a connection for a unary request. The caller
+  // keeps what it gets until the request has ended, and then calls Do(). Urgent ones do not wait:
+  // a lease has to be renewed however much other work waits for a slow server.
+  virtual async::Task<Result<std::shared_ptr<void>>> Admit(bool urgent) {
+    static_cast<void>(urgent);
+    co_return std::shared_ptr<void>();
+  }
   // Any answer of the server is Ok, whatever its code; no answer is a TransportError.
   virtual async::Task<Result<ApiResponse>> Do(ApiRequest request) = 0;
   virtual async::Task<Result<std::unique_ptr<ApiStream>>> Stream(ApiRequest request) = 0;

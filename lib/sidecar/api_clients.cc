@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/sidecar/api_clients.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -26,19 +28,41 @@ std::string UserAgent(const Process& process) {
                               .arch = kArch});
 }
 
-Result<std::unique_ptr<kube::Client>> ApiClients::NewClient(
-    double qps, int64_t burst, std::function<Result<MonotonicTime>()> before_write) {
+kube::ClientOptions ApiClients::Options(double qps, int64_t burst) const {
   kube::ClientOptions options;
   options.user_agent = UserAgent(process_);
   options.qps = static_cast<float>(qps);
   options.burst = static_cast<int>(std::min<int64_t>(
       std::max<int64_t>(burst, std::numeric_limits<int>::min()), std::numeric_limits<int>::max()));
-  options.before_write = std::move(before_write);
   const kube::GetEnv environment = kube::ProcessEnvironment();
   options.host_backoff = kube::HostBackoffFromEnvironment(environment);
   options.watch_list = kube::GateEnabled(environment, "WatchListClient", true);
+  return options;
+}
+
+Result<std::unique_ptr<kube::Client>> ApiClients::Create(kube::ClientOptions options) {
   return kube::Client::Create(process_.loop(), process_.random(), *transport_, process_.log(),
                               std::move(options));
+}
+
+Result<std::unique_ptr<kube::Client>> ApiClients::NewClient(
+    double qps, int64_t burst, std::function<Result<MonotonicTime>()> before_write) {
+  kube::ClientOptions options = Options(qps, burst);
+  options.before_write = std::move(before_write);
+  return Create(std::move(options));
+}
+
+Result<std::unique_ptr<kube::Client>> ApiClients::NewElectionClient(double qps, int64_t burst) {
+  kube::ClientOptions options = Options(qps, burst);
+  options.urgent = true;
+  return Create(std::move(options));
+}
+
+int ConnectionsFor(double qps) {
+  constexpr double kLeast = 8;
+  constexpr double kMost = 100;
+  if (!(qps >= 0)) return static_cast<int>(kMost);
+  return static_cast<int>(std::clamp(std::ceil(qps), kLeast, kMost));
 }
 
 Result<http::ClientConfig::Transport> TransportFromEnvironment(const kube::GetEnv& getenv) {
@@ -52,8 +76,9 @@ Result<http::ClientConfig::Transport> TransportFromEnvironment(const kube::GetEn
 }
 
 Result<std::unique_ptr<ApiClients>> ConnectApi(RealProcess& process,
-                                               const kube::ConfigSources& sources) {
+                                               const kube::ConfigSources& sources, double qps) {
   CSI_ASSIGN_OR_RETURN(kube::RestConfig config, kube::LoadConfig(sources, process.log()));
+  config.max_connections = ConnectionsFor(qps);
   CSI_ASSIGN_OR_RETURN(config.http_transport, TransportFromEnvironment(kube::ProcessEnvironment()));
   CSI_ASSIGN_OR_RETURN(std::unique_ptr<kube::ApiTransport> transport,
                        kube::NewHttpTransport(process.real_loop(), std::move(config),

@@ -31,9 +31,14 @@ class ApiClients {
   // A client with a token bucket of its own. `before_write` as in kube::ClientOptions.
   Result<std::unique_ptr<kube::Client>> NewClient(
       double qps, int64_t burst, std::function<Result<MonotonicTime>()> before_write = nullptr);
+  // The same for leader election: its requests wait for nobody else's.
+  Result<std::unique_ptr<kube::Client>> NewElectionClient(double qps, int64_t burst);
   kube::ApiTransport& transport() { return *transport_; }
 
  private:
+  kube::ClientOptions Options(double qps, int64_t burst) const;
+  Result<std::unique_ptr<kube::Client>> Create(kube::ClientOptions options);
+
   Process& process_;
   std::unique_ptr<kube::ApiTransport> transport_;
 };
@@ -43,8 +48,13 @@ class ApiClients {
 // another value.
 Result<http::ClientConfig::Transport> TransportFromEnvironment(const kube::GetEnv& getenv);
 
-// From --master and --kubeconfig; both empty: in-cluster.
+// Connections for so many requests a second (negative: no limit): as many as there are requests in
+// a second, at least 8 and at most 100. Upstream has all requests in one HTTP/2 connection, in
+// which an API server lets about as many run at a time.
+int ConnectionsFor(double qps);
+
+// From --master and --kubeconfig; both empty: in-cluster. qps: of --kube-api-qps.
 Result<std::unique_ptr<ApiClients>> ConnectApi(RealProcess& process,
-                                               const kube::ConfigSources& sources);
+                                               const kube::ConfigSources& sources, double qps);
 
 }  // namespace csinative::sidecar

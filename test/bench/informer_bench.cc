@@ -87,7 +87,7 @@ class Bench {
 };
 
 async::Task<int> Main(sidecar::RealProcess* process, std::string kubeconfig, bool keep_all) {
-  auto api = sidecar::ConnectApi(*process, {.kubeconfig = kubeconfig});
+  auto api = sidecar::ConnectApi(*process, {.kubeconfig = kubeconfig}, -1);
   if (!api.ok()) process->Fatal(api.status().ToString());
   auto client = (*api)->NewClient(-1, 0);
   if (!client.ok()) process->Fatal(client.status().ToString());

@@ -76,6 +76,13 @@ async::Task<Result<FakeStream>> FakeApiTransport::Next(kube::ApiRequest request)
   co_return std::move(step.stream);
 }
 
+async::Task<Result<std::shared_ptr<void>>> FakeApiTransport::Admit(bool urgent) {
+  if (urgent || places_ == nullptr) co_return std::shared_ptr<void>();
+  CSI_CO_RETURN_IF_ERROR(co_await places_->Acquire());
+  const auto release = [places = places_](void*) { places->Release(); };
+  co_return std::shared_ptr<void>(places_.get(), release);
+}
+
 async::Task<Result<kube::ApiResponse>> FakeApiTransport::Do(kube::ApiRequest request) {
   CSI_CO_ASSIGN_OR_RETURN(const FakeStream stream, co_await Next(std::move(request)));
   co_return stream.state_->head;

@@ -66,6 +66,9 @@ class FakeApiTransport final : public kube::ApiTransport {
     always_ = std::move(handler);
   }
 
+  // So many requests at a time get admission, apart from urgent ones. Default: all.
+  void set_places(size_t places) { places_ = std::make_shared<async::Semaphore>(places); }
+
   const std::vector<kube::ApiRequest>& requests() const { return requests_; }
   // "GET /api/v1/nodes?limit=500", one for each request.
   std::vector<std::string> Lines() const;
@@ -74,6 +77,7 @@ class FakeApiTransport final : public kube::ApiTransport {
   // Scripted answers that nobody has asked for.
   size_t answers_left() const { return script_.size(); }
 
+  async::Task<Result<std::shared_ptr<void>>> Admit(bool urgent) override;
   async::Task<Result<kube::ApiResponse>> Do(kube::ApiRequest request) override;
   async::Task<Result<std::unique_ptr<kube::ApiStream>>> Stream(kube::ApiRequest request) override;
   std::string base_url() const override { return "https://server"; }
@@ -87,6 +91,7 @@ class FakeApiTransport final : public kube::ApiTransport {
   async::Task<Result<FakeStream>> Next(kube::ApiRequest request);
 
   async::EventLoop& loop_;
+  std::shared_ptr<async::Semaphore> places_;
   std::deque<Step> script_;
   std::function<Result<kube::ApiResponse>(const kube::ApiRequest&)> always_;
   std::vector<kube::ApiRequest> requests_;

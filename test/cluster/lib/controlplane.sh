@@ -49,7 +49,7 @@ controlplane_start() {
     --authorization-mode Node,RBAC --enable-admission-plugins NodeRestriction --allow-privileged
     # High enough that it is never this server that limits what we measure.
     --max-requests-inflight 3000 --max-mutating-requests-inflight 1000
-    --audit-policy-file "$dir/audit-policy.yaml" --audit-log-path "$dir/logs/audit.log"
+    --audit-policy-file "$dir/audit-policy.yaml" --audit-log-path "$dir/logs/audit.log" --audit-log-maxsize 100000
   )
   if [[ -n ${E2E_APISERVER_FLAGS-} ]]; then
     # shellcheck disable=SC2206  # a list of words by definition

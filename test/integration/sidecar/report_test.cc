@@ -211,5 +211,45 @@ TEST_F(ReportTest, LeaderThatIsToldToEndFinishesItsCallAndMakesRoom) {
   EXPECT_EQ(standby.Lines(kCall), 1);
 }
 
+// external-attacher#241, #242: many requests to a slow API server, and the leader loses its Lease.
+TEST_F(ReportTest, LeaseIsRenewedHoweverManyRequestsWait) {
+  StartWorld();
+  const std::vector<std::string> eager = {"--worker-threads=300", "--kube-api-qps=1000",
+                                          "--kube-api-burst=2000"};
+  Program& attacher = StartLeader(kAttacher, eager);
+  Program& provisioner = StartLeader(kProvisioner, eager);
+  size_t waiting = 0;
+  api_->api().set_fault_hook([&waiting](const apiserver::RequestInfo& request) {
+    const bool slow = request.resource != "leases" &&
+                      (request.verb == "patch" || request.verb == "create" ||
+                       request.verb == "update");
+    if (slow) ++waiting;
+    return apiserver::Fault{.delay = slow ? seconds(60) : Duration(0)};
+  });
+  AddClass();
+  Add(StrCat(R"({"apiVersion":"storage.k8s.io/v1","kind":"CSINode","metadata":{"name":"node"},
+      "spec":{"drivers":[{"name":")",
+             kDriver, R"(","nodeID":"node-1","topologyKeys":[]}]}})"));
+  for (int i = 0; i < 150; ++i) {
+    AddClaim(StrCat("claim-", i));
+    Add(StrCat(R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"pv-)", i,
+               R"("},"spec":{"capacity":{"storage":"1Mi"},"accessModes":["ReadWriteOnce"],
+        "csi":{"driver":")",
+               kDriver, R"(","volumeHandle":"handle-)", i, R"("}}})"));
+    Add(StrCat(R"({"apiVersion":"storage.k8s.io/v1","kind":"VolumeAttachment","metadata":{
+        "name":"va-)",
+               i, R"("},"spec":{"attacher":")", kDriver,
+               R"(","nodeName":"node","source":{"persistentVolumeName":"pv-)", i, R"("}}})"));
+  }
+  // Each program has as many under way as it has connections.
+  ASSERT_TRUE(Until([&] { return waiting >= 200; })) << waiting;
+  const int renewed = attacher.Lines("\"Successfully renewed lease\"");
+  const int renewed_too = provisioner.Lines("\"Successfully renewed lease\"");
+  EXPECT_FALSE(
+      Until([&] { return !attacher.Running() || !provisioner.Running(); }, seconds(8)));
+  EXPECT_GE(attacher.Lines("\"Successfully renewed lease\""), renewed + 4);
+  EXPECT_GE(provisioner.Lines("\"Successfully renewed lease\""), renewed_too + 4);
+}
+
 }  // namespace
 }  // namespace csinative

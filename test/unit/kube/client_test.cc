@@ -6,6 +6,7 @@
 
 #include "apis/k8s.h"
 #include "lib/async/run.h"
+#include "lib/async/scope.h"
 #include "lib/async/timeout.h"
 #include "lib/kube/errors.h"
 #include "test/support/fake_api_transport.h"
@@ -357,6 +358,69 @@ TEST_F(ClientTest, RetryReasonIsInTheLogOfTheNextWait) {
   EXPECT_THAT(output_->Last(),
               HasSubstr("retries: 1, retry-after: 0s - retry-reason: due to server-side "
                         "throttling, FlowSchema UID: \\\"fs-1\\\""));
+}
+
+async::Task<void> GetInto(Client* client, std::vector<Status>* out) {
+  out->push_back((co_await client->Get<core::PersistentVolume>({"", "pv"})).status());
+}
+
+async::Task<void> CreateInto(Client* client, core::PersistentVolume volume,
+                             std::vector<Status>* out) {
+  out->push_back((co_await client->Create(std::move(volume))).status());
+}
+
+// A server that is slow to all, and fewer connections than there is work.
+TEST_F(ClientTest, TimeLimitOfARequestBeginsWhenItGetsAConnection) {
+  transport_.set_places(1);
+  std::vector<Status> statuses;
+  async::Scope scope(loop_);
+  for (int i = 0; i < 3; ++i) {
+    transport_.Answer(testing::ProtobufAnswer(Volume()), seconds(50));
+    scope.Spawn(GetInto(client_.get(), &statuses));
+  }
+  scheduler_.Advance(seconds(151));
+  ASSERT_THAT(statuses, SizeIs(3));
+  for (const Status& status : statuses) EXPECT_TRUE(status.ok()) << status.ToString();
+}
+
+TEST_F(ClientTest, UrgentRequestsDoNotWaitForAConnection) {
+  transport_.set_places(1);
+  transport_.Hang();
+  async::Scope scope(loop_);
+  std::vector<Status> statuses;
+  scope.Spawn(GetInto(client_.get(), &statuses));
+  scheduler_.Settle();
+  const std::unique_ptr<Client> urgent =
+      *Client::Create(loop_, *random_, transport_, {}, {.qps = -1, .urgent = true});
+  transport_.Answer(testing::ProtobufAnswer(Volume()));
+  const MonotonicTime start = scheduler_.Now();
+  EXPECT_TRUE(Run(urgent->Get<core::PersistentVolume>({"", "pv"})).ok());
+  EXPECT_EQ(scheduler_.Now(), start);
+  scope.Cancel();
+  scheduler_.Settle();
+}
+
+// The lease can be lost during the wait.
+TEST_F(ClientTest, LeaderIsAskedWhetherItMayWriteWhenThereIsAConnection) {
+  bool leads = true;
+  Use({.qps = -1, .before_write = [&]() -> Result<MonotonicTime> {
+         if (!leads) return UnavailableError("does not lead any more");
+         return MonotonicTime::max();
+       }});
+  transport_.set_places(1);
+  transport_.Answer(testing::ProtobufAnswer(Volume()), seconds(5));
+  std::vector<Status> statuses;
+  async::Scope scope(loop_);
+  for (int i = 0; i < 2; ++i) {
+    scope.Spawn(CreateInto(client_.get(), Volume(), &statuses));
+  }
+  scheduler_.Advance(seconds(1));
+  leads = false;
+  scheduler_.Advance(seconds(10));
+  ASSERT_THAT(statuses, SizeIs(2));
+  EXPECT_TRUE(statuses[0].ok());
+  EXPECT_THAT(statuses[1].message(), HasSubstr("does not lead any more"));
+  EXPECT_THAT(transport_.requests(), SizeIs(1));
 }
 
 }  // namespace

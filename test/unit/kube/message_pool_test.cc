@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "apis/k8s.h"
 
 namespace csinative::kube {
@@ -46,6 +48,18 @@ TEST_F(MessagePoolTest, WhatHeldALargeObjectIsNotKept) {
   small.reset();
   large.reset();
   EXPECT_EQ(pool_.Take(1).get(), kept);
+}
+
+// Each object uses another annotation's string: a message would keep them all.
+TEST_F(MessagePoolTest, ObjectsOfManyShapesDoNotAddUp) {
+  for (int i = 0; i < 1000; ++i) {
+    const PooledMessage message = pool_.Take(12'000);
+    for (int j = 0; j <= i % 500; ++j) Volume(message).mutable_metadata()->add_annotations();
+    Volume(message).mutable_metadata()->mutable_annotations(i % 500)->set_value(
+        std::string(12'000, 'x'));
+  }
+  for (int i = 0; i < MessagePool::kMeasured; ++i) pool_.Take(1);
+  EXPECT_LT(pool_.Take(1)->SpaceUsedLong(), 2 * MessagePool::kLargestMessage);
 }
 
 }  // namespace

@@ -411,6 +411,46 @@ TEST_F(ReflectorTest, ListThatBreaksOffIsRepeatedAfterADelay) {
   EXPECT_THAT(sink_.current, ElementsAre(Pair("a", "1")));
 }
 
+// kube-client 9.1: a proxy between answers a list with its own failure, as JSON and with code 200.
+TEST_F(ReflectorTest, AnotherObjectInPlaceOfAListIsNoEmptyList) {
+  transport_.Answer(testing::ProtobufList<core::Node>("10", {NodeAt("a", "1")}));
+  transport_.Answer(testing::ProtobufFailure(410, "Expired", "too old"));
+  transport_.Answer(testing::JsonAnswer(
+      R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","code":503})"));
+  transport_.Answer(testing::ProtobufList<core::Node>("11", {NodeAt("b", "2")}));
+  transport_.AnswerStream();
+  StartWithLists();
+  scheduler_.Advance(milliseconds(1600));
+  ASSERT_THAT(transport_.requests(), SizeIs(3));
+  EXPECT_THAT(sink_.current, ElementsAre(Pair("a", "1")));
+  EXPECT_THAT(output_->Last(), HasSubstr("unexpected object in answer to a list: Status"));
+  scheduler_.Advance(seconds(4));
+  EXPECT_THAT(sink_.current, ElementsAre(Pair("b", "2")));
+}
+
+TEST_F(ReflectorTest, VersionsThatNeverSuitAreNotAskedForAtFullSpeed) {
+  transport_.AnswerAlways([](const ApiRequest&) {
+    return testing::ProtobufFailure(410, "Expired", "too old");
+  });
+  Start();
+  scheduler_.Advance(seconds(10));
+  EXPECT_LT(transport_.requests().size(), 10u);
+  EXPECT_GT(transport_.requests().size(), 3u);
+}
+
+TEST_F(ReflectorTest, FirstListWhosePagesExpiredStillMakesLaterListsPaged) {
+  transport_.Answer(testing::ProtobufList<core::Node>("10", {}, "C1"));
+  transport_.Answer(testing::ProtobufFailure(410, "Expired", "the continue token is too old"));
+  transport_.Answer(testing::ProtobufList<core::Node>("12", {}));
+  transport_.Answer(testing::ProtobufFailure(410, "Expired", "too old"));
+  transport_.Answer(testing::ProtobufList<core::Node>("13", {}));
+  transport_.AnswerStream();
+  StartWithLists();
+  scheduler_.Advance(seconds(2));
+  ASSERT_GE(Lines().size(), 5u);
+  EXPECT_EQ(Lines()[4], "limit=500&resourceVersion=12");
+}
+
 TEST_F(ReflectorTest, StreamingIsNotTriedAgainSoonOnAServerThatRejectsIt) {
   transport_.Answer(testing::ProtobufFailure(422, "Invalid", "forbidden"));
   transport_.Answer(testing::ProtobufList<core::Node>("1", {}));
