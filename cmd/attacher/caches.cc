@@ -7,6 +7,7 @@
 
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/well_known.h"
+#include "lib/async/timeout.h"
 #include "lib/translation/translate.h"
 
 namespace csinative::attacher {
@@ -15,6 +16,10 @@ namespace {
 constexpr char kVolumeIndex[] = "volume";
 constexpr char kOursIndex[] = "ours";
 constexpr char kOurs[] = "yes";
+
+// Much longer than a list takes, and shorter than what anybody who waits for a detach would call an
+// outage.
+constexpr Duration kCsiNodesPatience = std::chrono::seconds(10);
 
 // Labels, owners and times of every kind are read by nobody here.
 void PruneMetadata(meta::ObjectMeta* metadata) {
@@ -149,8 +154,10 @@ void Caches::Start(async::Scope* scope) {
 async::Task<Status> Caches::WaitForSync() {
   CSI_CO_RETURN_IF_ERROR(co_await attachments_.WaitForSync());
   if (volumes_) CSI_CO_RETURN_IF_ERROR(co_await volumes_->WaitForSync());
-  if (csi_nodes_) CSI_CO_RETURN_IF_ERROR(co_await csi_nodes_->WaitForSync());
-  co_return Status();
+  if (csi_nodes_) {
+    (void)co_await async::WithTimeout(kCsiNodesPatience, csi_nodes_->WaitForSync());
+  }
+  co_return co_await async::CancellationStatus();
 }
 
 }  // namespace csinative::attacher

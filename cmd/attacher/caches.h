@@ -35,9 +35,10 @@ class Caches {
   Caches(async::EventLoop& loop, Random& random, kube::Client& client, log::Logger log,
          Options options);
 
-  // For handlers. volumes() is null when volumes are not watched.
+  // For handlers. The last two are null when volumes are not watched.
   kube::Informer<storage::VolumeAttachment>& attachments() { return attachments_; }
   kube::Informer<core::PersistentVolume>* volumes() { return volumes_.get(); }
+  kube::Informer<storage::CSINode>* csi_nodes() { return csi_nodes_.get(); }
 
   // The newest known copy. Attachments of other drivers have only names and resource version.
   std::optional<storage::VolumeAttachment> Attachment(const std::string& name) const {
@@ -51,6 +52,8 @@ class Caches {
   std::optional<storage::CSINode> CsiNode(const std::string& name) const {
     return csi_nodes_->Get(name);
   }
+  // Whether a CSINode that is not in the cache is not there either.
+  bool csi_nodes_known() const { return csi_nodes_ == nullptr || csi_nodes_->synced(); }
   // The names of the attachments of this driver. REQUIRES: options said so.
   std::vector<std::string> Ours() const;
   // Whether an attachment of any driver, in any state, names this volume.
@@ -65,7 +68,8 @@ class Caches {
 
   // Starts all informers in the scope.
   void Start(async::Scope* scope);
-  // Until all are filled. Differs: upstream does not wait for CSINodes and fails the first attach.
+  // Until all are filled; CSINodes only for a while longer than the others, for a detach that knows
+  // its node id needs none. Differs: upstream does not wait for them and fails the first attach.
   async::Task<Status> WaitForSync();
 
   // For /debug: calls `visit` with each informer there is.

@@ -50,7 +50,7 @@ std::unique_ptr<Handler> AttachController::ChooseHandler() {
   return std::make_unique<CsiHandler>(
       CsiHandler::Deps{deps_.loop, deps_.client, deps_.channel,
                        deps_.migrated_channel != nullptr ? deps_.migrated_channel : deps_.channel,
-                       &caches_, deps_.log, deps_.features, deps_.config});
+                       &caches_, &missing_, deps_.log, deps_.features, deps_.config});
 }
 
 std::unique_ptr<Reconciler> AttachController::ChooseReconciler() {
@@ -87,13 +87,15 @@ void AttachController::FeedQueues() {
        .on_update =
            [this](const storage::VolumeAttachment& old_attachment,
                   const storage::VolumeAttachment& attachment) {
-             if (IsOurs(attachment) && NeedsSync(old_attachment, attachment)) {
+             if (IsOurs(attachment) && NeedsSync(old_attachment, attachment) &&
+                 !IsPreparation(old_attachment, attachment, finalizer_)) {
                attachment_queue_.Add(attachment.metadata().name());
              }
            },
        .on_delete =
            [this](const storage::VolumeAttachment& attachment) {
              attachment_queue_.Forget(attachment.metadata().name());
+             missing_.Forget(attachment.metadata().name());
              handler_->Gone(attachment);
              const auto& source = attachment.spec().source();
              if (caches_.volumes() == nullptr || !source.has_persistentvolumename()) return;
@@ -104,14 +106,36 @@ void AttachController::FeedQueues() {
            }});
   if (auto* volumes = caches_.volumes()) {
     volumes->AddHandler(
-        {.on_add = [this](const core::PersistentVolume& volume,
-                          kube::AddKind) { OnVolume(volume); },
+        {.on_add =
+             [this](const core::PersistentVolume& volume, kube::AddKind) {
+               Wake(MissingObjects::Kind::kVolume, volume.metadata().name());
+               OnVolume(volume);
+             },
          .on_update = [this](const core::PersistentVolume&,
                              const core::PersistentVolume& volume) { OnVolume(volume); },
          .on_delete =
              [this](const core::PersistentVolume& volume) {
                volume_queue_.Forget(volume.metadata().name());
              }});
+  }
+  if (auto* nodes = caches_.csi_nodes()) {
+    const auto on_node = [this](const storage::CSINode& node) {
+      // Entries of other drivers are not in the cache.
+      if (node.spec().drivers().empty()) return;
+      Wake(MissingObjects::Kind::kCsiNode, node.metadata().name());
+    };
+    nodes->AddHandler(
+        {.on_add = [on_node](const storage::CSINode& node, kube::AddKind) { on_node(node); },
+         .on_update = [on_node](const storage::CSINode&,
+                                const storage::CSINode& node) { on_node(node); },
+         .on_delete = nullptr});
+  }
+}
+
+void AttachController::Wake(MissingObjects::Kind kind, const std::string& object) {
+  for (const std::string& attachment : missing_.Take(kind, object)) {
+    attachment_queue_.Forget(attachment);
+    attachment_queue_.Add(attachment);
   }
 }
 
@@ -151,6 +175,9 @@ async::Task<void> AttachController::Run() {
   caches_.Start(&scope);
   Status synced = co_await caches_.WaitForSync();
   if (synced.ok()) {
+    if (!caches_.csi_nodes_known()) {
+      deps_.log.Error(nullptr, "Starting without CSINodes, which cannot be listed");
+    }
     scope.Spawn(attachment_queue_.Run(
         [this](std::string name) { return SyncAttachment(std::move(name)); }));
     scope.Spawn(attachment_queue_.ReportBacklog(deps_.log));

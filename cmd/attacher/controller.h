@@ -12,6 +12,7 @@
 #include "cmd/attacher/config.h"
 #include "cmd/attacher/driver_features.h"
 #include "cmd/attacher/handler.h"
+#include "cmd/attacher/missing_objects.h"
 #include "cmd/attacher/reconciler.h"
 #include "lib/async/task.h"
 #include "lib/base/random.h"
@@ -55,6 +56,7 @@ class AttachController {
   }
   // For tests and /debug.
   const Caches& caches() const { return caches_; }
+  const MissingObjects& missing() const { return missing_; }
 
  private:
   std::string Describe(const std::string& attachment) const;
@@ -66,12 +68,15 @@ class AttachController {
     return attachment.spec().attacher() == deps_.features.name;
   }
   void OnVolume(const core::PersistentVolume& volume);
+  // The object is there now: attachments that waited for it need not wait for their back-off.
+  void Wake(MissingObjects::Kind kind, const std::string& object);
   async::Task<Status> SyncAttachment(std::string name);
   async::Task<Status> SyncVolume(std::string name);
 
   const Deps deps_;
   const std::string finalizer_;
   Caches caches_;
+  MissingObjects missing_;
   std::unique_ptr<Handler> handler_;
   std::unique_ptr<Reconciler> reconciler_;  // if the driver can be compared with
   metrics::WorkQueueMetrics queue_metrics_;

@@ -3,7 +3,6 @@
 
 #include "apis/meta/v1/finalizers.h"
 #include "cmd/attacher/event_filter.h"
-#include "cmd/attacher/requests.h"
 #include "cmd/attacher/secrets.h"
 #include "lib/async/timeout.h"
 #include "lib/base/strings.h"
@@ -14,6 +13,41 @@ namespace csinative::attacher {
 
 using ::csi::v1::ControllerPublishVolumeRequest;
 using ::csi::v1::ControllerUnpublishVolumeRequest;
+
+namespace {
+
+// How often a finalizer is taken off anew from an object that others have changed.
+constexpr int kReleases = 4;
+
+// Whether the volume may be at the node after this answer (attacher 10.4).
+bool MayBePublished(const Status& answer) {
+  const RpcError* rpc = answer.rpc_error();
+  if (rpc == nullptr) return true;
+  switch (static_cast<Code>(rpc->grpc_code)) {
+    case Code::kOk:
+    case Code::kCancelled:
+    case Code::kDeadlineExceeded:
+    case Code::kUnavailable:
+    case Code::kResourceExhausted:
+    case Code::kAborted:
+      return true;
+    case Code::kUnknown:
+    case Code::kInvalidArgument:
+    case Code::kNotFound:
+    case Code::kAlreadyExists:
+    case Code::kPermissionDenied:
+    case Code::kFailedPrecondition:
+    case Code::kOutOfRange:
+    case Code::kUnimplemented:
+    case Code::kInternal:
+    case Code::kDataLoss:
+    case Code::kUnauthenticated:
+      return false;
+  }
+  return false;
+}
+
+}  // namespace
 
 async::Task<Status> CsiHandler::SyncAttachment(Attachment attachment) {
   const bool forced = forced_.erase(attachment.metadata().name()) > 0;
@@ -38,44 +72,78 @@ async::Task<Result<storage::VolumeAttachment>> CsiHandler::PatchAttachment(
   co_return std::move(patched);
 }
 
+Result<std::string> CsiHandler::NodeIdFor(const Attachment& attachment, RecordedNodeId recorded) {
+  const std::string& node = attachment.spec().nodename();
+  auto id = NodeIdOf(attachment, deps_.caches->CsiNode(node), deps_.features.name, recorded);
+  // Of an attachment that has gone nobody would take the note away.
+  if (!id.ok() && Current(attachment)) {
+    deps_.missing->Note(attachment.metadata().name(), MissingObjects::Kind::kCsiNode, node);
+  }
+  return id;
+}
+
+void CsiHandler::AwaitVolume(const Attachment& attachment) {
+  const auto& source = attachment.spec().source();
+  if (!source.has_persistentvolumename() || source.has_inlinevolumespec()) return;
+  const std::string& volume = source.persistentvolumename();
+  if (deps_.caches->Volume(volume) || !Current(attachment)) return;
+  deps_.missing->Note(attachment.metadata().name(), MissingObjects::Kind::kVolume, volume);
+}
+
 // --- attach --------------------------------------------------------------------------------------
 
 async::Task<Status> CsiHandler::Attach(Attachment attachment, Doubt doubt) {
   const std::string name = attachment.metadata().name();
   if (attachment.status().attached() && doubt == Doubt::kNone) co_return Status();
   deps_.log.V(2).Info("Starting attach operation", "VolumeAttachment", name);
-  auto published = co_await Publish(attachment);
+  std::optional<Sent> sent;
+  auto published = co_await Publish(attachment, &sent);
+  if (sent && MayBePublished(published.status()) && !IsAnsweredFor(attachment)) {
+    CSI_CO_RETURN_IF_ERROR(co_await async::CancellationStatus());
+    co_await TakeBack(name, *std::move(sent));
+    co_return Status();
+  }
   if (!published.ok()) {
     co_return co_await Report(std::move(attachment), OperationError::Kind::kAttach,
                               published.status(), doubt);
   }
   const std::optional<Attachment> current = Current(attachment);
   if (!current) co_return Status();
-  // A failure is not told: the next pass publishes again and finds the same.
+  // A failure is not told to the user: the next pass publishes again and finds the same.
   auto marked =
       co_await PatchAttachment(name, MarkAttached(current->status(), *published), "status");
   if (!marked.ok()) {
-    deps_.log.V(2).Info("Failed to mark as attached", "VolumeAttachment", name, "err",
-                        marked.status());
+    CSI_CO_RETURN_IF_ERROR(co_await async::CancellationStatus());
+    if (kube::IsNotFound(marked.status()) && !kube::IsUnexpectedServerError(marked.status())) {
+      // It has gone, and the cache does not know yet.
+      co_await TakeBack(name, *std::move(sent));
+    } else if (!kube::IsConflict(marked.status())) {
+      deps_.log.Error(marked.status(), "Failed to mark the attachment as attached",
+                      "VolumeAttachment", name);
+    }
     co_return marked.status();
   }
   deps_.log.V(2).Info("Attached", "VolumeAttachment", name);
   co_return Status();
 }
 
-async::Task<Result<PublishContext>> CsiHandler::Publish(Attachment attachment) {
+async::Task<Result<PublishContext>> CsiHandler::Publish(Attachment attachment,
+                                                        std::optional<Sent>* sent) {
   auto volume = co_await VolumeToAttach(attachment.spec().source());
-  if (!volume.ok()) co_return volume.status();
+  if (!volume.ok()) {
+    AwaitVolume(attachment);
+    co_return volume.status();
+  }
   rpc::Channel& channel = ChannelFor(volume->migrated);
   auto request = PublishRequest(volume->spec, deps_.config.default_fs_type, deps_.features);
   if (!request.ok()) co_return request.status();
-  auto secrets = co_await ReadPublishSecret(deps_.client, std::move(volume->spec));
+  auto secrets = co_await ReadPublishSecret(deps_.client, volume->spec);
   if (!secrets.ok()) co_return secrets.status();
   FillSecrets(*secrets, request->mutable_secrets());
   CSI_CO_ASSIGN_OR_RETURN(*request->mutable_node_id(),
-                          NodeIdOf(attachment, deps_.caches->CsiNode(attachment.spec().nodename()),
-                                   deps_.features.name, RecordedNodeId::kIgnore));
+                          NodeIdFor(attachment, RecordedNodeId::kIgnore));
   CSI_CO_RETURN_IF_ERROR(co_await Prepare(attachment, request->node_id()));
+  sent->emplace(*std::move(volume), request->node_id());
   auto response = co_await async::WithTimeout(
       deps_.config.call_timeout,
       csi::Call<ControllerPublishVolumeRequest>(channel, *std::move(request)));
@@ -120,6 +188,35 @@ async::Task<Status> CsiHandler::Prepare(Attachment attachment, std::string node_
                          : patched.status().WithContext("could not save VolumeAttachment");
 }
 
+bool CsiHandler::IsAnsweredFor(const Attachment& attachment) const {
+  const auto current = deps_.caches->Attachment(attachment.metadata().name());
+  if (!current) return false;
+  if (current->metadata().uid() == attachment.metadata().uid()) return true;
+  // Control planes make names from volume and node, so a new one is about the same. One that goes
+  // away unattended, though, goes without a detach.
+  return current->spec().SerializePartialAsString() ==
+             attachment.spec().SerializePartialAsString() &&
+         (!current->metadata().has_deletiontimestamp() ||
+          apis::HasFinalizer(current->metadata(), finalizer_));
+}
+
+async::Task<void> CsiHandler::TakeBack(std::string attachment, Sent sent) {
+  // Somebody has removed the finalizer by force: nobody else will ever detach the volume.
+  const std::string handle = sent.volume.spec.persistentvolumesource().csi().volumehandle();
+  deps_.log.Info("The attachment went while it was attached, detaching", "VolumeAttachment",
+                 attachment, "volumeHandle", handle, "nodeID", sent.node_id);
+  auto request = co_await UnpublishRequestFor(std::move(sent.volume.spec));
+  Status unpublished = request.status();
+  if (request.ok()) {
+    request->set_node_id(sent.node_id);
+    unpublished = co_await Send(*std::move(request), sent.volume.migrated);
+  }
+  if (!unpublished.ok()) {
+    deps_.log.Error(unpublished, "The volume of an attachment that has gone may still be attached",
+                    "VolumeAttachment", attachment, "volumeHandle", handle, "nodeID", sent.node_id);
+  }
+}
+
 // --- detach --------------------------------------------------------------------------------------
 
 async::Task<Status> CsiHandler::Detach(Attachment attachment, Doubt doubt) {
@@ -146,18 +243,30 @@ async::Task<Status> CsiHandler::Detach(Attachment attachment, Doubt doubt) {
 
 async::Task<Status> CsiHandler::Unpublish(Attachment attachment) {
   auto volume = VolumeOf(*deps_.caches, attachment.spec().source());
-  if (!volume.ok()) co_return volume.status();
-  rpc::Channel& channel = ChannelFor(volume->migrated);
-  ControllerUnpublishVolumeRequest request = UnpublishRequest(volume->spec);
-  auto secrets = co_await ReadPublishSecret(deps_.client, std::move(volume->spec));
+  if (!volume.ok()) {
+    AwaitVolume(attachment);
+    co_return volume.status();
+  }
+  const bool migrated = volume->migrated;
+  auto request = co_await UnpublishRequestFor(std::move(volume->spec));
+  if (!request.ok()) co_return request.status();
+  CSI_CO_ASSIGN_OR_RETURN(*request->mutable_node_id(), NodeIdFor(attachment, RecordedNodeId::kUse));
+  co_return co_await Send(*std::move(request), migrated);
+}
+
+async::Task<Result<ControllerUnpublishVolumeRequest>> CsiHandler::UnpublishRequestFor(
+    core::PersistentVolumeSpec spec) {
+  ControllerUnpublishVolumeRequest request = UnpublishRequest(spec);
+  auto secrets = co_await ReadPublishSecret(deps_.client, std::move(spec));
   if (!secrets.ok()) co_return secrets.status();
   FillSecrets(*secrets, request.mutable_secrets());
-  CSI_CO_ASSIGN_OR_RETURN(*request.mutable_node_id(),
-                          NodeIdOf(attachment, deps_.caches->CsiNode(attachment.spec().nodename()),
-                                   deps_.features.name, RecordedNodeId::kUse));
+  co_return request;
+}
+
+async::Task<Status> CsiHandler::Send(ControllerUnpublishVolumeRequest request, bool migrated) {
   auto response = co_await async::WithTimeout(
       deps_.config.call_timeout,
-      csi::Call<ControllerUnpublishVolumeRequest>(channel, std::move(request)));
+      csi::Call<ControllerUnpublishVolumeRequest>(ChannelFor(migrated), std::move(request)));
   co_return response.ok() ? Status() : response.status();
 }
 
@@ -169,8 +278,7 @@ async::Task<Status> CsiHandler::MarkAsDetached(Attachment attachment) {
   if (!held && !current->status().attached()) co_return Status();
   if (held) {
     // First the finalizer: should the second write get lost, unpublish is not repeated.
-    auto released = co_await PatchAttachment(
-        name, RemoveAttachmentFinalizer(current->metadata(), finalizer_), "");
+    auto released = co_await Release(*current);
     if (!released.ok() && !kube::IsNotFound(released.status())) co_return released.status();
     if (!released.ok()) {
       NoteGone(*current);
@@ -184,6 +292,27 @@ async::Task<Status> CsiHandler::MarkAsDetached(Attachment attachment) {
   // Mostly the object went with its last finalizer.
   NoteGone(*current);
   co_return Status();
+}
+
+async::Task<Result<storage::VolumeAttachment>> CsiHandler::Release(Attachment attachment) {
+  const std::string name = attachment.metadata().name();
+  const std::string uid = attachment.metadata().uid();
+  for (int tries = 1;; ++tries) {
+    auto released = co_await PatchAttachment(
+        name, RemoveAttachmentFinalizer(attachment.metadata(), finalizer_), "");
+    if (released.ok() || !kube::IsConflict(released.status()) || tries == kReleases) {
+      co_return std::move(released);
+    }
+    // Somebody else has changed the object, which is no reason to ask the driver once more.
+    auto read = co_await deps_.client->Get<Attachment>({"", name});
+    if (!read.ok() && !kube::IsNotFound(read.status())) co_return released.status();
+    if (!read.ok()) co_return read.status();
+    if (read->metadata().uid() != uid) {
+      co_return kube::CacheNotFound("volumeattachment", name);
+    }
+    if (!apis::HasFinalizer(read->metadata(), finalizer_)) co_return std::move(read);
+    attachment = *std::move(read);
+  }
 }
 
 void CsiHandler::NoteGone(const Attachment& attachment) {
@@ -213,6 +342,7 @@ async::Task<Status> CsiHandler::Report(Attachment attachment, OperationError::Ki
   // node no longer exists, so the volume is not attached; upstream leaves it so, and every other
   // node has to wait.
   error.no_longer_attached = attach && doubt == Doubt::kDriverDisagrees &&
+                             deps_.caches->csi_nodes_known() &&
                              !deps_.caches->CsiNode(current->spec().nodename());
   auto saved = co_await PatchAttachment(name, SaveError(current->status(), error), "status");
   if (!saved.ok()) {

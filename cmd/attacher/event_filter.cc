@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/attacher/event_filter.h"
 
+#include <algorithm>
+
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/well_known.h"
 #include "apis/meta/v1/finalizers.h"
@@ -24,6 +26,17 @@ std::string Essence(storage::VolumeAttachment attachment) {
   return attachment.SerializePartialAsString();
 }
 
+// Without what a preparation writes.
+std::string BeforePreparation(storage::VolumeAttachment attachment, std::string_view finalizer) {
+  meta::ObjectMeta* metadata = attachment.mutable_metadata();
+  metadata->clear_resourceversion();
+  apis::EraseEntry(metadata->mutable_annotations(), apis::kAnnNodeId);
+  auto* finalizers = metadata->mutable_finalizers();
+  finalizers->erase(std::remove(finalizers->begin(), finalizers->end(), finalizer),
+                    finalizers->end());
+  return attachment.SerializePartialAsString();
+}
+
 }  // namespace
 
 bool NeedsSync(const storage::VolumeAttachment& old_attachment,
@@ -34,6 +47,20 @@ bool NeedsSync(const storage::VolumeAttachment& old_attachment,
   }
   if (!HasError(old_attachment) && !HasError(attachment)) return true;
   return Essence(old_attachment) != Essence(attachment);
+}
+
+bool IsPreparation(const storage::VolumeAttachment& old_attachment,
+                   const storage::VolumeAttachment& attachment, std::string_view finalizer) {
+  const meta::ObjectMeta& before = old_attachment.metadata();
+  const meta::ObjectMeta& after = attachment.metadata();
+  if (!apis::HasFinalizer(after, finalizer)) return false;
+  const std::string* node_id = apis::GetEntry(after.annotations(), apis::kAnnNodeId);
+  if (node_id == nullptr) return false;
+  const std::string* old_node_id = apis::GetEntry(before.annotations(), apis::kAnnNodeId);
+  const bool changed =
+      !apis::HasFinalizer(before, finalizer) || old_node_id == nullptr || *old_node_id != *node_id;
+  return changed &&
+         BeforePreparation(old_attachment, finalizer) == BeforePreparation(attachment, finalizer);
 }
 
 bool NeedsSync(const core::PersistentVolume& volume, std::string_view finalizer,

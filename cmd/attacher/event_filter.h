@@ -15,6 +15,12 @@ namespace csinative::attacher {
 bool NeedsSync(const storage::VolumeAttachment& old_attachment,
                const storage::VolumeAttachment& attachment);
 
+// Whether nothing has changed but what is written before the driver is asked, finalizer and node
+// id: our own, too. Differs: upstream repeats a first publish that failed at once (attacher 7.2),
+// here it keeps to the back-off.
+bool IsPreparation(const storage::VolumeAttachment& old_attachment,
+                   const storage::VolumeAttachment& attachment, std::string_view finalizer);
+
 // Whether this driver may have to take its finalizer off: the volume is going away, or its
 // migration was taken back.
 bool NeedsSync(const core::PersistentVolume& volume, std::string_view finalizer,

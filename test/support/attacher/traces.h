@@ -13,6 +13,7 @@ namespace csinative::attacher::trace {
 
 inline constexpr char kRefused[] = " -> 403";
 inline constexpr char kGone[] = " -> 404";
+inline constexpr char kConflict[] = " -> 409";
 
 inline std::string StatusPatch(const std::string& members) {
   return StrCat(R"(PATCH volumeattachments/va1/status {"status":{)", members, "}}");

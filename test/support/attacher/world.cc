@@ -102,6 +102,12 @@ World::World()
       fault.code = 503;
       return fault;
     }
+    if (unreadable_.contains(request.resource) &&
+        (request.verb == "list" || request.verb == "watch")) {
+      fault.code = 403;
+      fault.reason = "Forbidden";
+      return fault;
+    }
     std::string place = StrCat(request.resource, "/", request.name);
     if (!request.subresource.empty()) place += StrCat("/", request.subresource);
     if (auto action = arrivals_.extract(StrCat(request.verb, " ", place))) return action.mapped()();
@@ -206,6 +212,14 @@ void World::AddSecret(const std::string& name, const std::string& data) {
 void World::HoldCaches(bool held) {
   held_ = held;
   if (held) api_.CutWatches();
+}
+
+void World::ForbidReads(const std::string& resource, bool forbidden) {
+  if (forbidden) {
+    unreadable_.insert(resource);
+  } else {
+    unreadable_.erase(resource);
+  }
 }
 
 void World::RecordLog() { log_ = std::make_shared<log::CollectingOutput>(); }

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -146,6 +147,8 @@ class World {
   void RemoveLater(const std::string& attachment, Duration delay);
   void AnnotateSoon(const std::string& attachment);
 
+  // From now on the controllers may not list or watch this resource ("csinodes"). Until false.
+  void ForbidReads(const std::string& resource, bool forbidden = true);
   // The next patches of the controllers to this place ("persistentvolumes/pv1",
   // "volumeattachments/va1/status") are answered with 403 and the message, one for each call.
   void Forbid(const std::string& place, std::string message = "no");
@@ -214,6 +217,7 @@ class World {
   std::deque<Refusal> refusals_;
   std::map<std::string, OnArrival> arrivals_;
   bool held_ = false;
+  std::set<std::string> unreadable_;  // resources
   testing::FakeChannel driver_;
   std::map<std::string, std::function<async::Task<Status>()>> plain_;  // by method
   std::vector<TracedCall> calls_;

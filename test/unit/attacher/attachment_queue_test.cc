@@ -11,6 +11,7 @@
 #include "lib/async/run.h"
 #include "lib/async/sleep.h"
 #include "lib/async/virtual_loop.h"
+#include "lib/base/random.h"
 #include "lib/base/strings.h"
 
 namespace csinative::attacher {
@@ -146,6 +147,100 @@ TEST_F(AttachmentQueueTest, FailuresOfBothLinesAreCountedTogether) {
   EXPECT_EQ(started_.size(), 2u);
   scheduler_.Advance(milliseconds(200));
   EXPECT_EQ(started_.size(), 3u);
+}
+
+TEST_F(AttachmentQueueTest, WhatWaitsForTheOtherLineIsSeenInItsOwn) {
+  duration_ = std::chrono::hours(1);
+  Start(10);
+  AddMany("d", 10);
+  AddMany("a", 10);
+  scheduler_.Advance(seconds(31));
+  EXPECT_EQ(in_progress_, 12);
+  EXPECT_EQ(queue_->attaches().size(), 8u);
+  EXPECT_EQ(queue_->attaches().processing(), 2u);
+  EXPECT_EQ(queue_->attaches().OldestWait(), seconds(31));
+  EXPECT_EQ(queue_->detaches().size(), 0u);
+  EXPECT_EQ(queue_->detaches().processing(), 10u);
+}
+
+TEST_F(AttachmentQueueTest, WhatWaitsForASingleWorkerIsSeen) {
+  Start(1);
+  queue_->Add("d");
+  scheduler_.Advance(seconds(5));
+  AddMany("a", 2);
+  scheduler_.Advance(seconds(5));
+  EXPECT_EQ(queue_->attaches().size(), 2u);
+  EXPECT_EQ(queue_->attaches().processing(), 0u);
+  scheduler_.Advance(std::chrono::minutes(5));
+  EXPECT_THAT(started_, ElementsAre("d", "a0", "a1"));
+}
+
+TEST_F(AttachmentQueueTest, ItemsOfBothLinesInOneStepAreDoneOneAfterTheOther) {
+  Start(1);
+  queue_->Add("a");
+  queue_->Add("d");
+  scheduler_.Advance(seconds(30));
+  EXPECT_EQ(in_progress_, 1);
+  scheduler_.Advance(std::chrono::minutes(5));
+  EXPECT_EQ(most_, 1);
+  EXPECT_THAT(started_, ElementsAre("a", "d"));
+  EXPECT_EQ(queue_->attaches().processing() + queue_->detaches().processing(), 0u);
+}
+
+TEST_F(AttachmentQueueTest, AttachThatBecomesADetachWhileItWaitsIsADetach) {
+  Start(1);
+  queue_->Add("d");
+  queue_->Add("a");  // handed out in the same step, or waiting: it must not matter
+  scheduler_.Advance(seconds(5));
+  detached_.insert("a");
+  queue_->Add("a");
+  scheduler_.Advance(std::chrono::minutes(10));
+  EXPECT_THAT(started_, ElementsAre("d", "a"));
+}
+
+// Whatever comes when: nothing is lost, nothing runs twice at once, no permit stays away.
+TEST_F(AttachmentQueueTest, NothingIsLostInAnyOrder) {
+  for (const int workers : {1, 2, 3, 10}) {
+    const auto random = NewSeededRandom(static_cast<uint64_t>(workers));
+    if (scope_) async::RunTask(scheduler_, loop_, scope_->Close());
+    started_.clear();
+    most_ = 0;
+    duration_ = milliseconds(7);
+    Start(workers);
+    for (int i = 0; i < 2000; ++i) {
+      const std::string name =
+          StrCat(random->Below(2) == 0 ? "d" : "a", static_cast<int>(random->Below(30)));
+      if (random->Below(10) == 0) failing_.insert(name);
+      queue_->Add(name);
+      if (random->Below(3) == 0) {
+        scheduler_.Advance(milliseconds(static_cast<int>(random->Below(12))));
+      }
+    }
+    scheduler_.Advance(std::chrono::minutes(10));
+    EXPECT_TRUE(failing_.empty()) << workers;
+    for (const auto* line : {&queue_->attaches(), &queue_->detaches()}) {
+      EXPECT_EQ(line->size() + line->processing() + line->delayed(), 0u) << workers;
+    }
+    EXPECT_EQ(in_progress_, 0) << workers;
+    const int limit = workers == 1 ? 1 : workers + std::max(1, workers / 5);
+    EXPECT_LE(most_, limit);
+    // Both lines still get what they may.
+    duration_ = seconds(60);
+    most_ = 0;
+    AddMany("a1000", 20);
+    AddMany("d1000", 20);
+    scheduler_.Advance(std::chrono::hours(1));
+    EXPECT_EQ(most_, limit);
+  }
+}
+
+TEST_F(AttachmentQueueTest, EndsWhenCancelledInTheStepInWhichBothLinesGetAnItem) {
+  Start(1);
+  queue_->Add("a");
+  queue_->Add("d");
+  async::RunTask(scheduler_, loop_, scope_->Close());
+  EXPECT_EQ(in_progress_, 0);
+  EXPECT_EQ(queue_->attaches().processing() + queue_->detaches().processing(), 0u);
 }
 
 TEST_F(AttachmentQueueTest, EndsWhenCancelledWithAllThatWaits) {

@@ -18,6 +18,7 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using Trace = std::vector<std::string>;
 
 constexpr char kSecretRef[] =
@@ -288,6 +289,66 @@ TEST(DetachTest, FinalizerIsRemovedFromTheVersionThatWasSeen) {
   ASSERT_TRUE(going.has_value());
   world.Settle();
   EXPECT_THAT(world.Preconditions(), ElementsAre(going->metadata().resourceversion()));
+}
+
+// Somebody changes the attachment at the moment in which its finalizer is taken off.
+void ChangeBeforeTheRelease(World& world) {
+  world.AddVolume();
+  world.AddNode();
+  world.AddAttachment(AttachedBefore());
+  world.Start();
+  world.WhenArrives("patch volumeattachments/va1", [&world] {
+    world.AnnotateSoon("va1");
+    return apiserver::Fault{.delay = milliseconds(20)};
+  });
+}
+
+TEST(DetachTest, ConflictAtTheFinalizerIsNoReasonToUnpublishAgain) {
+  World world;
+  ChangeBeforeTheRelease(world);
+  world.Remove<storage::VolumeAttachment>("va1");
+  world.Advance(seconds(60));
+  EXPECT_THAT(world.Trace(), ElementsAre(trace::kUnpublished, trace::kRelease + trace::kConflict,
+                                         "GET volumeattachments/va1", trace::kRelease,
+                                         trace::kDetached + trace::kGone));
+}
+
+TEST(DetachTest, ConflictIsTriedAgainWhereAttachmentsCannotBeRead) {
+  World world;
+  ChangeBeforeTheRelease(world);
+  world.WhenArrives("get volumeattachments/va1", [] { return apiserver::Fault{.code = 403}; });
+  world.Remove<storage::VolumeAttachment>("va1");
+  world.Advance(seconds(60));
+  EXPECT_THAT(world.Trace(), ElementsAre(trace::kUnpublished, trace::kRelease + trace::kConflict,
+                                         "GET volumeattachments/va1 -> 403", trace::kUnpublished,
+                                         trace::kRelease, trace::kDetached + trace::kGone));
+}
+
+TEST(DetachTest, FinalizerThatSomebodyElseTookOffIsNoReasonToUnpublishAgain) {
+  World world;
+  world.AddVolume();
+  world.AddNode();
+  AttachmentSpec shared = AttachedBefore();
+  shared.finalizers = {kFinalizer, "foreign.example/x"};
+  world.AddAttachment(shared);
+  world.config.call_timeout = seconds(15);
+  world.driver()
+      .HandleOnce<::csi::v1::ControllerUnpublishVolumeRequest,
+                  ::csi::v1::ControllerUnpublishVolumeResponse>(
+          kUnpublish,
+          [](::csi::v1::ControllerUnpublishVolumeRequest,
+             ::csi::v1::ControllerUnpublishVolumeResponse*) -> async::Task<Status> {
+            co_return co_await async::Sleep(seconds(5));
+          });
+  world.Start();
+  world.Remove<storage::VolumeAttachment>("va1");
+  world.Settle();
+  world.HoldCaches(true);
+  world.Merge<storage::VolumeAttachment>("va1",
+                                         R"({"metadata":{"finalizers":["foreign.example/x"]}})");
+  world.Advance(seconds(60));
+  EXPECT_THAT(world.Requests<::csi::v1::ControllerUnpublishVolumeRequest>(kUnpublish), SizeIs(1));
+  EXPECT_FALSE(world.Find<storage::VolumeAttachment>("va1")->status().attached());
 }
 
 TEST(DetachTest, AttachedMetadataIsClearedWithTheAttachment) {

@@ -7,11 +7,15 @@
 #include <optional>
 
 #include "apis/core/v1/maps.h"
+#include "apis/core/v1/well_known.h"
 #include "lib/kube/codec.h"
 #include "test/support/oracle.h"
 
 namespace csinative::attacher {
 namespace {
+
+constexpr char kDriver[] = "pd.csi.storage.gke.io";
+constexpr char kFinalizer[] = "external-attacher/pd-csi-storage-gke-io";
 
 // attacher 15.5
 storage::VolumeAttachment Base() {
@@ -80,6 +84,69 @@ INSTANTIATE_TEST_SUITE_P(
                   true}),
     [](const auto& info) { return info.param.name; });
 
+struct PreparationRow {
+  std::string name;
+  std::function<void(Va* old_va, Va* va)> change;
+  bool is_preparation;
+};
+class PreparationTest : public ::testing::TestWithParam<PreparationRow> {};
+
+// From an object with nothing to one with finalizer and node id, and then as the row says.
+TEST_P(PreparationTest, IsFinalizerAndNodeIdAndNothingElse) {
+  Va old_va = Base();
+  Va va = Base();
+  va.mutable_metadata()->set_resourceversion("2");
+  va.mutable_metadata()->add_finalizers(kFinalizer);
+  apis::SetEntry(va.mutable_metadata()->mutable_annotations(), apis::kAnnNodeId, "id");
+  GetParam().change(&old_va, &va);
+  EXPECT_EQ(IsPreparation(old_va, va, kFinalizer), GetParam().is_preparation);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, PreparationTest,
+    ::testing::Values(
+        PreparationRow{"both", [](Va*, Va*) {}, true},
+        PreparationRow{"finalizers_of_others_stay",
+                       [](Va* old_va, Va* va) {
+                         old_va->mutable_metadata()->add_finalizers("x");
+                         *va->mutable_metadata()->mutable_finalizers() = {
+                             old_va->metadata().finalizers().begin(),
+                             old_va->metadata().finalizers().end()};
+                         va->mutable_metadata()->add_finalizers(kFinalizer);
+                       },
+                       true},
+        PreparationRow{"node_id_alone",
+                       [](Va* old_va, Va*) {
+                         old_va->mutable_metadata()->add_finalizers(kFinalizer);
+                         apis::SetEntry(old_va->mutable_metadata()->mutable_annotations(),
+                                        apis::kAnnNodeId, "old");
+                       },
+                       true},
+        PreparationRow{"finalizer_alone",
+                       [](Va* old_va, Va*) {
+                         apis::SetEntry(old_va->mutable_metadata()->mutable_annotations(),
+                                        apis::kAnnNodeId, "id");
+                       },
+                       true},
+        PreparationRow{"nothing", [](Va* old_va, Va* va) { *old_va = *va; }, false},
+        PreparationRow{"deletion",
+                       [](Va*, Va* va) {
+                         va->mutable_metadata()->mutable_deletiontimestamp()->set_seconds(1);
+                       },
+                       false},
+        PreparationRow{"error_appeared", [](Va* old_va, Va*) { old_va->clear_status(); }, false},
+        PreparationRow{"another_object",
+                       [](Va*, Va* va) { va->mutable_metadata()->set_uid("other"); }, false},
+        PreparationRow{"finalizer_of_others_came",
+                       [](Va*, Va* va) { va->mutable_metadata()->add_finalizers("x"); }, false},
+        PreparationRow{"finalizer_went",
+                       [](Va* old_va, Va* va) {
+                         old_va->mutable_metadata()->add_finalizers(kFinalizer);
+                         va->mutable_metadata()->clear_finalizers();
+                       },
+                       false}),
+    [](const auto& info) { return info.param.name; });
+
 TEST(UpdateFilterTest, ManagedFieldsDoNotCount) {
   const oracle::Row row("attacher/15.5/8");
   const auto decode = [](const std::string& version, const std::string& managed) {
@@ -103,9 +170,6 @@ TEST(UpdateFilterTest, ManagedFieldsDoNotCount) {
 }
 
 // attacher 15.3, "PV event filter"
-constexpr char kDriver[] = "pd.csi.storage.gke.io";
-constexpr char kFinalizer[] = "external-attacher/pd-csi-storage-gke-io";
-
 struct VolumeRow {
   std::string name;
   bool finalizer = true;
