@@ -46,15 +46,26 @@ class ClaimHold {
 
   // How the last attempt of this process ended, by UID: the driver has nothing of the claim, or it
   // may have.
-  void Settle(const std::string& uid) { settled_.insert(uid); }
-  void Unsettle(const std::string& uid) { settled_.erase(uid); }
+  void Settle(const std::string& uid) {
+    settled_.insert(uid);
+    doubtful_.erase(uid);
+  }
+  void Unsettle(const std::string& uid) {
+    settled_.erase(uid);
+    doubtful_.erase(uid);
+  }
   bool IsSettled(const std::string& uid) const { return settled_.contains(uid); }
+  // A predecessor may have begun a volume, and this process took the selected node off the claim
+  // without having asked the driver: that a node is missing says nothing then.
+  void Doubt(const std::string& uid) { doubtful_.insert(uid); }
+  bool IsDoubtful(const std::string& uid) const { return doubtful_.contains(uid); }
 
  private:
   kube::Client* const client_;
   const std::string finalizer_;
   const Mode mode_;
   std::unordered_set<std::string> settled_;
+  std::unordered_set<std::string> doubtful_;
 };
 
 }  // namespace csinative::provisioner

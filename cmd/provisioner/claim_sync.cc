@@ -39,7 +39,13 @@ async::Task<Status> ClaimSync::SyncOnce(std::string uid) {
     co_return Status();
   }
   const bool held = deps_.hold->IsHeld(*claim);
-  if (held && MayRelease(*claim)) co_return co_await deps_.hold->Release(*claim);
+  if (held && MayRelease(*claim)) {
+    End(*claim);
+    co_return co_await deps_.hold->Release(*claim);
+  }
+  // Differs: upstream looks for class, secret and source again, which have often gone with the
+  // claim: then the driver is never asked again, and the volume is lost.
+  if (auto asked = ToRepeat(*claim)) co_return co_await Repeat(*claim, std::move(asked));
   const auto klass = deps_.caches->classes().Get(ClassNameOf(*claim));
   if (klass && infeasible_.MustWait(uid, klass->metadata().uid())) {
     co_return FailedPreconditionError(
@@ -54,14 +60,13 @@ async::Task<Status> ClaimSync::SyncOnce(std::string uid) {
     co_return kube::CacheNotFound("storageclass.storage.k8s.io", ClassNameOf(*claim));
   }
   if (!IsReadyToBind(*claim, *klass)) {
-    // The node was taken away, and only a final answer of the driver does so.
     const bool forgotten = claim->metadata().has_deletiontimestamp() && !InProgress(uid);
-    if (held && forgotten) co_return co_await deps_.hold->Release(*claim);
-    co_return Status();
+    if (!held || !forgotten) co_return Status();
+    // The node was taken away, as a final answer of the driver does. If it went for another reason,
+    // nobody will choose one any more, and the driver has to be asked without.
+    if (!deps_.hold->IsDoubtful(uid)) co_return co_await deps_.hold->Release(*claim);
   }
-  Status status = co_await Attempt(*claim, *klass);
-  if (status.ok()) in_progress_.erase(uid);
-  co_return status;
+  co_return co_await Attempt(*claim, *klass);
 }
 
 std::optional<core::PersistentVolumeClaim> ClaimSync::Find(const std::string& uid) const {
@@ -74,21 +79,68 @@ std::optional<core::PersistentVolumeClaim> ClaimSync::Find(const std::string& ui
   return stored->second;
 }
 
+bool ClaimSync::IsGone(const core::PersistentVolumeClaim& claim) const {
+  const auto current = deps_.caches->claims().Get(KeyOf(claim));
+  return !current || current->metadata().uid() != claim.metadata().uid();
+}
+
+std::shared_ptr<const Preparation> ClaimSync::ToRepeat(
+    const core::PersistentVolumeClaim& claim) const {
+  auto asked = prepared_.find(claim.metadata().uid());
+  if (asked == prepared_.end()) return nullptr;
+  // A held claim on its way out is there only for our sake.
+  const bool leaves = claim.metadata().has_deletiontimestamp() && deps_.hold->IsHeld(claim);
+  return leaves || IsGone(claim) ? asked->second : nullptr;
+}
+
+template <typename Predicate>
+bool ClaimSync::IsCreatingFor(Predicate predicate) const {
+  const auto matches = [&](const auto& entry) {
+    const core::PersistentVolumeClaim& claim = entry.second;
+    if (!predicate(claim)) return false;
+    const auto current = deps_.caches->claims().Get(KeyOf(claim));
+    return !current || current->metadata().uid() != entry.first ||
+           current->spec().volumename().empty();
+  };
+  return std::ranges::any_of(in_progress_, matches) || std::ranges::any_of(running_, matches);
+}
+
 bool ClaimSync::IsRestoring(std::string_view snapshot_key, std::string_view except) const {
-  return std::ranges::any_of(in_progress_, [&](const auto& entry) {
-    return entry.first != except && ReferencedSnapshot(entry.second) == snapshot_key;
+  return IsCreatingFor([&](const core::PersistentVolumeClaim& claim) {
+    return claim.metadata().uid() != except && ReferencedSnapshot(claim) == snapshot_key;
   });
 }
 
-bool ClaimSync::AlreadyHasVolume(const core::PersistentVolumeClaim& claim) const {
+bool ClaimSync::IsCloning(std::string_view source_key) const {
+  return IsCreatingFor([&](const core::PersistentVolumeClaim& claim) {
+    return ReferencedClaim(claim) == source_key;
+  });
+}
+
+void ClaimSync::Forget(const std::string& uid) {
+  deps_.hold->Unsettle(uid);
+  // What runs at this moment ends by itself.
+  if (!InProgress(uid) && !running_.contains(uid)) deps_.provisioner->Forget(uid);
+}
+
+void ClaimSync::End(const core::PersistentVolumeClaim& claim) {
   const std::string& uid = claim.metadata().uid();
-  if (deps_.caches->volumes().Get(StrCat("pvc-", uid))) {
-    deps_.metrics->ProvisionFailed(claim);
-    return true;
-  }
+  in_progress_.erase(uid);
+  prepared_.erase(uid);
+  if (!IsGone(claim)) return;
+  Forget(uid);
+  if (deps_.on_ended) deps_.on_ended(claim);
+}
+
+bool ClaimSync::AlreadyHasVolume(const core::PersistentVolumeClaim& claim) const {
+  const bool usual =
+      deps_.caches->volumes().Get(StrCat("pvc-", claim.metadata().uid())).has_value();
+  if (usual) deps_.metrics->ProvisionFailed(claim);
   // Differs: upstream provisions again until its cache has the volume, and always when the volume
   // is not named pvc-<uid>.
-  return HasVolume(claim);
+  if (!usual && !HasVolume(claim)) return false;
+  deps_.log.V(4).Info("Volume exists already, skipping", "PVC", RefOf(claim));
+  return true;
 }
 
 bool ClaimSync::HasVolume(const core::PersistentVolumeClaim& claim) const {
@@ -116,10 +168,8 @@ bool ClaimSync::IsSaved(const core::PersistentVolumeClaim& claim) const {
 
 async::Task<Status> ClaimSync::Attempt(core::PersistentVolumeClaim claim,
                                        storage::StorageClass klass) {
-  const MonotonicTime started = deps_.loop->Now();
-  const std::string uid = claim.metadata().uid();
   if (AlreadyHasVolume(claim)) {
-    deps_.log.V(4).Info("Volume exists already, skipping", "PVC", RefOf(claim));
+    End(claim);
     co_return Status();
   }
   if (!deps_.names.Knows(klass.provisioner())) {
@@ -128,14 +178,32 @@ async::Task<Status> ClaimSync::Attempt(core::PersistentVolumeClaim claim,
     deps_.metrics->ProvisionFailed(claim);
     co_return Status();
   }
+  co_return co_await Conclude(claim, klass.metadata().uid(),
+                              deps_.provisioner->Provision(claim, klass, SelectedNodeOf(claim)));
+}
+
+async::Task<Status> ClaimSync::Repeat(core::PersistentVolumeClaim claim,
+                                      std::shared_ptr<const Preparation> preparation) {
+  if (AlreadyHasVolume(claim)) {
+    End(claim);
+    co_return Status();
+  }
+  co_return co_await Conclude(std::move(claim), "", deps_.provisioner->Ask(std::move(preparation)));
+}
+
+async::Task<Status> ClaimSync::Conclude(core::PersistentVolumeClaim claim, std::string class_uid,
+                                        async::Task<ProvisionResult> attempt) {
+  const MonotonicTime started = deps_.loop->Now();
+  const std::string uid = claim.metadata().uid();
   Event(claim, kube::EventType::kNormal, "Provisioning",
         StrCat("External provisioner is provisioning volume for claim ", GoQuote(KeyOf(claim))));
-  ProvisionResult result =
-      co_await deps_.provisioner->Provision(claim, klass, SelectedNodeOf(claim));
+  running_[uid] = claim;
+  ProvisionResult result = co_await std::move(attempt);
+  running_.erase(uid);
   if (result.held_claim) claim = *std::move(result.held_claim);
   switch (result.kind) {
     case ProvisionResult::Kind::kVolume:
-      in_progress_.erase(uid);
+      End(claim);
       // What Save() cannot store it keeps trying: for the claim this attempt has succeeded.
       co_await deps_.saver->Save(*std::move(result.volume));
       deps_.metrics->Provisioned(claim, deps_.loop->Now() - started);
@@ -144,37 +212,45 @@ async::Task<Status> ClaimSync::Attempt(core::PersistentVolumeClaim claim,
       deps_.log.V(4).Info("Claim is ignored", "PVC", RefOf(claim), "reason",
                           result.status.message());
       deps_.metrics->ProvisionFailed(claim);
+      if (!InProgress(uid)) End(claim);
       co_return Status();
     case ProvisionResult::Kind::kFailed:
       break;
   }
   deps_.metrics->ProvisionFailed(claim);
-  const Status error = OnFailure(claim, klass, result);
+  const Status error = OnFailure(claim, class_uid, result);
+  if (!InProgress(uid)) End(claim);
   const bool reschedule = result.state == ProvisionState::kReschedule && !IsInfeasible(error);
-  if (reschedule && apis::HasEntry(claim.metadata().annotations(), apis::kAnnSelectedNode)) {
-    co_return co_await Reschedule(std::move(claim), error);
+  if (!reschedule || IsGone(claim) ||
+      !apis::HasEntry(claim.metadata().annotations(), apis::kAnnSelectedNode)) {
+    co_return error;
   }
-  co_return error;
+  const bool known = result.driver_asked || InProgress(uid) || deps_.hold->IsSettled(uid);
+  if (!known && deps_.hold->IsHeld(claim)) deps_.hold->Doubt(uid);
+  co_return co_await Reschedule(std::move(claim), error);
 }
 
-Status ClaimSync::OnFailure(const core::PersistentVolumeClaim& claim,
-                            const storage::StorageClass& klass, const ProvisionResult& result) {
+Status ClaimSync::OnFailure(const core::PersistentVolumeClaim& claim, const std::string& class_uid,
+                            const ProvisionResult& result) {
   const std::string& uid = claim.metadata().uid();
   const Status error = result.status;
   if (IsInfeasible(error)) {
     Event(claim, kube::EventType::kWarning, "ProvisioningFailed",
           StrCat("Volume provisioning failed with infeasible error. Retries will be delayed. ",
                  error.message()));
-    infeasible_.Add(uid, klass.metadata().uid());
+    if (!class_uid.empty()) infeasible_.Add(uid, class_uid);
     in_progress_.erase(uid);
     if (deps_.hold->IsHeld(claim)) deps_.hold->Settle(uid);
     return error;
   }
   Event(claim, kube::EventType::kWarning, "ProvisioningFailed", error.message());
+  // Differs: upstream forgets claims in progress here, also for faults of class and parameters.
+  if (!result.driver_asked) return error;
   switch (result.state) {
     case ProvisionState::kInBackground:
       in_progress_[uid] = claim;
       deps_.hold->Unsettle(uid);
+      prepared_[uid] = result.preparation;
       break;
     case ProvisionState::kFinished:
     case ProvisionState::kReschedule:

@@ -5,10 +5,15 @@
 //
 // Memory of a claim: one whose volume the driver may still be creating is kept, so that it is
 // driven to an end even if it is deleted meanwhile, or was bound to another volume or lost its node
-// before that; an infeasible one is left alone for a while.
+// before that; an infeasible one is left alone for a while. What the driver was asked is kept too:
+// claims go together with secret, source and class, as with their namespace. Only an answer of the
+// driver, or a saved volume, ends it.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -44,6 +49,8 @@ class ClaimSync {
     DriverNames names;
     VolumeNaming naming;
     ClaimHold* hold;
+    // The claim is gone, and the driver makes no volume for it.
+    std::function<void(const core::PersistentVolumeClaim&)> on_ended = {};
   };
   explicit ClaimSync(Deps deps) : deps_(std::move(deps)), infeasible_(*deps_.loop) {}
 
@@ -57,11 +64,14 @@ class ClaimSync {
   async::Task<Status> Sync(std::string uid);
 
   // A claim whose volume the driver may be creating, other than the one with the UID `except`, is
-  // to be filled from this snapshot.
+  // to be filled from this snapshot. One that got another volume does not count: it may stay for
+  // ever, and its source with it.
   bool IsRestoring(std::string_view snapshot_key, std::string_view except = {}) const;
+  // The same for the source of a clone.
+  bool IsCloning(std::string_view source_key) const;
 
   // The claim is gone.
-  void Forget(const std::string& uid) { deps_.hold->Unsettle(uid); }
+  void Forget(const std::string& uid);
 
   // Its volume is saved, or waits to be.
   bool HasVolume(const core::PersistentVolumeClaim& claim) const;
@@ -73,12 +83,25 @@ class ClaimSync {
  private:
   async::Task<Status> SyncOnce(std::string uid);
   std::optional<core::PersistentVolumeClaim> Find(const std::string& uid) const;
+  // There is no claim of this incarnation any more.
+  bool IsGone(const core::PersistentVolumeClaim& claim) const;
+  // What to ask the driver when the objects of the cluster do not matter any more; else null.
+  std::shared_ptr<const Preparation> ToRepeat(const core::PersistentVolumeClaim& claim) const;
+  template <typename Predicate>
+  bool IsCreatingFor(Predicate predicate) const;
+  // The driver makes no volume for this claim.
+  void End(const core::PersistentVolumeClaim& claim);
   bool AlreadyHasVolume(const core::PersistentVolumeClaim& claim) const;
   // Whether nothing is lost when the claim, which is held, goes.
   bool MayRelease(const core::PersistentVolumeClaim& claim) const;
   bool IsSaved(const core::PersistentVolumeClaim& claim) const;
   async::Task<Status> Attempt(core::PersistentVolumeClaim claim, storage::StorageClass klass);
-  Status OnFailure(const core::PersistentVolumeClaim& claim, const storage::StorageClass& klass,
+  async::Task<Status> Repeat(core::PersistentVolumeClaim claim,
+                             std::shared_ptr<const Preparation> preparation);
+  // Runs the attempt. `class_uid` is empty when no further one will look at the class.
+  async::Task<Status> Conclude(core::PersistentVolumeClaim claim, std::string class_uid,
+                               async::Task<ProvisionResult> attempt);
+  Status OnFailure(const core::PersistentVolumeClaim& claim, const std::string& class_uid,
                    const ProvisionResult& result);
   async::Task<Status> Reschedule(core::PersistentVolumeClaim claim, Status error);
   void Event(const core::PersistentVolumeClaim& claim, kube::EventType type, std::string reason,
@@ -86,6 +109,10 @@ class ClaimSync {
 
   Deps deps_;
   std::unordered_map<std::string, core::PersistentVolumeClaim> in_progress_;  // by UID
+  // Of each claim in progress what the driver was asked, secrets included.
+  std::unordered_map<std::string, std::shared_ptr<const Preparation>> prepared_;  // by UID
+  // Whose attempt runs at this moment, in progress or not.
+  std::unordered_map<std::string, core::PersistentVolumeClaim> running_;  // by UID
   InfeasibleClaims infeasible_;
 };
 

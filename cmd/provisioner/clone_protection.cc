@@ -24,6 +24,11 @@ async::Task<Status> CloneProtection::Sync(std::string key) {
                                              " is still the source of the pending claim ",
                                              pending.front().metadata().name()));
   }
+  // Differs: upstream lets go of it, and the driver reads a source that is being deleted.
+  if (is_cloning_(key)) {
+    co_return FailedPreconditionError(
+        StrCat("claim ", key, " is still the source of a clone whose claim is gone"));
+  }
   auto edited = co_await EditClaim(&client_, *source, RemoveFinalizer(apis::kFinalizerCloning));
   Status removed = edited.status();
   if (kube::IsNotFound(removed)) co_return Status();

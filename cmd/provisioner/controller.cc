@@ -46,11 +46,13 @@ ProvisionController::ProvisionController(Deps deps)
                       return IsSnapshotNeeded(snapshot_key, claim_uid);
                     }}),
       claim_sync_({deps_.loop, deps_.client, &caches_, &provisioner_, &saver_, &metrics_, recorder_,
-                   deps_.log, deps_.names, deps_.config.naming, &hold_}),
+                   deps_.log, deps_.names, deps_.config.naming, &hold_,
+                   [this](const core::PersistentVolumeClaim& claim) { OnSourceReleased(claim); }}),
       storage_deletion_({deps_.client, &caches_, &driver_, deps_.log, deps_.names, deps_.features}),
       volume_sync_({deps_.loop, deps_.client, &caches_, &storage_deletion_, &metrics_, recorder_,
                     deps_.log, deps_.names}),
-      clone_protection_(*deps_.client, caches_, deps_.log),
+      clone_protection_(*deps_.client, caches_, deps_.log,
+                        [this](const std::string& key) { return claim_sync_.IsCloning(key); }),
       snapshot_sweep_({deps_.client, deps_.log, deps_.config.snapshot_sweep_interval,
                        [this](const std::string& key) { return IsSnapshotNeeded(key, ""); }}) {
   if (deps_.features.clone_volume) {

@@ -71,6 +71,7 @@ class ProvisionController {
 
   // For tests and /debug.
   const ClaimSync& claim_sync() const { return claim_sync_; }
+  const Provisioner& provisioner() const { return provisioner_; }
   const VolumeSaver& volume_saver() const { return saver_; }
   const VolumeSync& volume_sync() const { return volume_sync_; }
   Caches& caches() { return caches_; }

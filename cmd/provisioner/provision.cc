@@ -16,7 +16,7 @@ namespace csinative::provisioner {
 
 using enum ProvisionState;
 
-struct Provisioner::Attempt {
+struct Preparation {
   core::PersistentVolumeClaim claim;
   storage::StorageClass klass;
   std::string selected_node;
@@ -39,21 +39,27 @@ struct Provisioner::Attempt {
 async::Task<ProvisionResult> Provisioner::Provision(core::PersistentVolumeClaim claim,
                                                     storage::StorageClass klass,
                                                     std::string selected_node) {
-  Attempt attempt;
-  attempt.claim = std::move(claim);
-  attempt.klass = std::move(klass);
-  attempt.selected_node = std::move(selected_node);
-  if (auto ended = Plan(&attempt)) co_return *std::move(ended);
-  auto ended = co_await Prepare(&attempt);
+  auto attempt = std::make_shared<Attempt>();
+  attempt->claim = std::move(claim);
+  attempt->klass = std::move(klass);
+  attempt->selected_node = std::move(selected_node);
+  if (auto ended = Plan(attempt.get())) co_return *std::move(ended);
+  auto ended = co_await Prepare(attempt.get());
   if (ended) co_return *std::move(ended);
-  const bool was_held = deps_.hold->IsHeld(attempt.claim);
-  auto held = co_await deps_.hold->Hold(attempt.claim);
+  const bool was_held = deps_.hold->IsHeld(attempt->claim);
+  auto held = co_await deps_.hold->Hold(attempt->claim);
   if (!held.ok()) co_return ProvisionResult::Failed(kNoChange, held.status());
-  attempt.claim = *std::move(held);
-  ProvisionResult result = co_await Create(&attempt);
-  if (!was_held && deps_.hold->IsHeld(attempt.claim)) {
-    result.held_claim = std::move(attempt.claim);
-  }
+  attempt->claim = *std::move(held);
+  ProvisionResult result = co_await Ask(attempt);
+  if (!was_held && deps_.hold->IsHeld(attempt->claim)) result.held_claim = attempt->claim;
+  co_return result;
+}
+
+async::Task<ProvisionResult> Provisioner::Ask(std::shared_ptr<const Preparation> attempt) {
+  ProvisionResult result = co_await Create(attempt.get());
+  result.driver_asked = true;
+  const bool failed = result.kind == ProvisionResult::Kind::kFailed;
+  if (failed && result.state == kInBackground) result.preparation = std::move(attempt);
   co_return result;
 }
 
@@ -297,7 +303,7 @@ async::Task<std::optional<ProvisionResult>> Provisioner::PrepareAttributes(Attem
   co_return std::nullopt;
 }
 
-async::Task<ProvisionResult> Provisioner::Create(Attempt* attempt) {
+async::Task<ProvisionResult> Provisioner::Create(const Attempt* attempt) {
   const std::string& uid = attempt->claim.metadata().uid();
   auto created = co_await deps_.driver->CreateVolume(attempt->request, attempt->migrated);
   if (!created.ok()) {
@@ -384,8 +390,8 @@ bool Provisioner::IsReadOnly(const Attempt& attempt) const {
   return request;
 }
 
-async::Task<ProvisionResult> Provisioner::RejectTranslation(Attempt* attempt, std::string volume_id,
-                                                            Status why) {
+async::Task<ProvisionResult> Provisioner::RejectTranslation(const Attempt* attempt,
+                                                            std::string volume_id, Status why) {
   Status deleted = co_await deps_.driver->DeleteVolume(DeletionOf(*attempt, std::move(volume_id)),
                                                        attempt->migrated);
   why = why.WithContext("failed to translate the created volume to its in-tree plugin");
@@ -398,8 +404,8 @@ async::Task<ProvisionResult> Provisioner::RejectTranslation(Attempt* attempt, st
   co_return ProvisionResult::Failed(kFinished, std::move(why));
 }
 
-async::Task<ProvisionResult> Provisioner::RejectVolume(Attempt* attempt, std::string volume_id,
-                                                       Status why) {
+async::Task<ProvisionResult> Provisioner::RejectVolume(const Attempt* attempt,
+                                                       std::string volume_id, Status why) {
   Status cleaned = co_await deps_.driver->CleanUpVolume(DeletionOf(*attempt, std::move(volume_id)));
   if (!cleaned.ok()) {
     why = why.WithMessage(StrCat(why.message(), ". Cleanup of volume ", attempt->volume_name,

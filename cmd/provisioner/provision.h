@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,6 +33,10 @@
 
 namespace csinative::provisioner {
 
+// What the steps of an attempt hand to each other, and all that it takes to ask the driver once
+// more: the request with its secrets, the class as it was. Has no formatter: it must not be logged.
+struct Preparation;
+
 // How an attempt ended.
 struct ProvisionResult {
   enum class Kind {
@@ -42,16 +47,25 @@ struct ProvisionResult {
   Kind kind = Kind::kFailed;
   ProvisionState state = ProvisionState::kFinished;
   Status status;  // why it was ignored or failed
+  // Whether CreateVolume was called: if not, nothing new is known about the volume, whatever
+  // `state` says.
+  bool driver_asked = false;
   std::optional<core::PersistentVolume> volume;
   // The claim with the finalizer that this attempt has put on, if it has.
   std::optional<core::PersistentVolumeClaim> held_claim;
+  // For Ask(), when the driver may still create the volume.
+  std::shared_ptr<const Preparation> preparation;
 
   static ProvisionResult Failed(ProvisionState state, Status status) {
-    return {Kind::kFailed, state, std::move(status), std::nullopt, std::nullopt};
+    ProvisionResult result;
+    result.state = state;
+    result.status = std::move(status);
+    return result;
   }
   static ProvisionResult Ignored(Status status) {
-    return {Kind::kIgnored, ProvisionState::kFinished, std::move(status), std::nullopt,
-            std::nullopt};
+    ProvisionResult result = Failed(ProvisionState::kFinished, std::move(status));
+    result.kind = Kind::kIgnored;
+    return result;
   }
 };
 
@@ -83,6 +97,11 @@ class Provisioner {
   // One attempt. `selected_node` is empty when there is none.
   async::Task<ProvisionResult> Provision(core::PersistentVolumeClaim claim,
                                          storage::StorageClass klass, std::string selected_node);
+  // Asks the driver, after Provision() once more and byte for byte the same. Reads nothing of the
+  // cluster, so that it works when claim, class, secret and source are gone.
+  async::Task<ProvisionResult> Ask(std::shared_ptr<const Preparation> attempt);
+  // The claim is gone, and nothing is in progress for it.
+  void Forget(const std::string& claim_uid) { memory_.Forget(claim_uid); }
 
   bool topology_supported() const {
     return deps_.features.accessibility_constraints && deps_.config.topology_gate;
@@ -90,8 +109,7 @@ class Provisioner {
   const TopologyMemory& topology_memory() const { return memory_; }
 
  private:
-  // What the steps hand to each other.
-  struct Attempt;
+  using Attempt = Preparation;
 
   // Steps 1, 3 to 13: everything that claim and class decide alone.
   std::optional<ProvisionResult> Plan(Attempt* attempt);
@@ -107,17 +125,18 @@ class Provisioner {
   async::Task<std::optional<ProvisionResult>> PrepareSecrets(Attempt* attempt);
   async::Task<std::optional<ProvisionResult>> PrepareAttributes(Attempt* attempt);
   // Steps 23 and 24.
-  async::Task<ProvisionResult> Create(Attempt* attempt);
+  async::Task<ProvisionResult> Create(const Attempt* attempt);
   bool IsReadOnly(const Attempt& attempt) const;
   // What is wrong with the driver's answer (provisioner 10.1).
   Status CheckVolume(const Attempt& attempt, const ::csi::v1::Volume& volume) const;
   core::PersistentVolume Describe(const Attempt& attempt, const ::csi::v1::Volume& volume) const;
   static ::csi::v1::DeleteVolumeRequest DeletionOf(const Attempt& attempt, std::string volume_id);
   // The volume cannot be described as one of the in-tree plugin: deletes it.
-  async::Task<ProvisionResult> RejectTranslation(Attempt* attempt, std::string volume_id,
+  async::Task<ProvisionResult> RejectTranslation(const Attempt* attempt, std::string volume_id,
                                                  Status why);
   // Deletes a volume that does not do; the claim is tried again.
-  async::Task<ProvisionResult> RejectVolume(Attempt* attempt, std::string volume_id, Status why);
+  async::Task<ProvisionResult> RejectVolume(const Attempt* attempt, std::string volume_id,
+                                            Status why);
 
   Deps deps_;
   SnapshotRestore snapshots_;

@@ -37,6 +37,12 @@ FinalizerAction NeededFinalizerAction(const core::PersistentVolume& volume) {
   const std::string& policy = volume.spec().persistentvolumereclaimpolicy();
   const bool present = HasVolumeFinalizer(volume);
   if (policy == apis::kReclaimDelete) {
+    // Differs: upstream's finalizer keeps the object of a volume for ever that an administrator
+    // took off its claim and then deletes. Nobody says that its storage is to go.
+    if (present && volume.metadata().has_deletiontimestamp() && !volume.spec().has_claimref() &&
+        volume.status().phase() == apis::kVolumeAvailable) {
+      return FinalizerAction::kRemove;
+    }
     const bool bound = volume.status().phase() == apis::kVolumeBound;
     const bool going = volume.metadata().has_deletiontimestamp();
     return bound && !going && !present ? FinalizerAction::kAdd : FinalizerAction::kNone;

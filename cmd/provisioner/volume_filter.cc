@@ -7,6 +7,17 @@
 
 namespace csinative::provisioner {
 
+namespace {
+
+// It could not be reclaimed, and somebody deletes it. Its phase never changes any more.
+bool IsGivenUp(const core::PersistentVolume& volume) {
+  return volume.metadata().has_deletiontimestamp() && HasVolumeFinalizer(volume) &&
+         volume.status().phase() == apis::kVolumeFailed && volume.spec().has_claimref() &&
+         volume.spec().persistentvolumereclaimpolicy() == apis::kReclaimDelete;
+}
+
+}  // namespace
+
 bool IsOwned(const core::PersistentVolume& volume, const DriverNames& names) {
   const auto& annotations = volume.metadata().annotations();
   const std::string* migrated_to = apis::GetEntry(annotations, apis::kAnnMigratedTo);
@@ -20,6 +31,8 @@ bool IsOwned(const core::PersistentVolume& volume, const DriverNames& names) {
 }
 
 bool ShouldDelete(const core::PersistentVolume& volume) {
+  // Differs: upstream's finalizer keeps such an object for ever.
+  if (IsGivenUp(volume)) return true;
   const bool handled = volume.metadata().has_deletiontimestamp() && !HasVolumeFinalizer(volume);
   return !handled && volume.status().phase() == apis::kVolumeReleased &&
          volume.spec().persistentvolumereclaimpolicy() == apis::kReclaimDelete;

@@ -17,10 +17,11 @@ constexpr Duration kPostTimeout = std::chrono::seconds(60);
 constexpr Duration kSavedExpiry = std::chrono::seconds(60);
 constexpr int kWorkers = 4;  // sig-storage-lib-external-provisioner, NewVolumeStoreQueue users
 
-async::Task<Status> Create(kube::Client* client, core::PersistentVolume volume) {
-  auto created = co_await client->Create(std::move(volume));
-  if (!created.ok() && kube::IsAlreadyExists(created.status())) co_return Status();
-  co_return created.status();
+// Whether both stand for the same volume of the same claim.
+bool IsSame(const core::PersistentVolume& a, const core::PersistentVolume& b) {
+  return a.spec().claimref().uid() == b.spec().claimref().uid() &&
+         a.spec().persistentvolumesource().csi().volumehandle() ==
+             b.spec().persistentvolumesource().csi().volumehandle();
 }
 
 }  // namespace
@@ -43,17 +44,49 @@ async::Task<void> VolumeSaver::Save(core::PersistentVolume volume) {
 async::Task<Status> VolumeSaver::Post(core::PersistentVolume volume) {
   const std::string name = volume.metadata().name();
   const std::string claim_uid = volume.spec().claimref().uid();
-  CSI_CO_RETURN_IF_ERROR(co_await Create(deps_.client, std::move(volume)));
+  std::optional<core::PersistentVolume> other;
+  Status created = (co_await deps_.client->Create(volume)).status();
+  if (kube::IsAlreadyExists(created)) {
+    // Mostly our own, whose answer was lost.
+    auto found = co_await deps_.client->Get<core::PersistentVolume>({"", name});
+    if (!found.ok() && !kube::IsNotFound(found.status())) co_return found.status();
+    if (found.ok() && !IsSame(*found, volume)) other = *std::move(found);
+    created = Status();
+  }
+  if (!created.ok()) co_return created;
   const MonotonicTime now = deps_.loop->Now();
   std::erase_if(saved_, [&](const auto& entry) { return now - entry.second >= kSavedExpiry; });
   if (!deps_.caches->volumes().Get(name)) saved_[claim_uid] = now;
-  deps_.log.V(4).Info("Volume is saved", "PV", name);
-  if (const auto claim = deps_.caches->UnboundClaim(claim_uid)) {
-    deps_.events.Record(kube::ReferenceTo(*claim), kube::EventType::kNormal,
-                        "ProvisioningSucceeded", StrCat("Successfully provisioned volume ", name));
-  }
+  Tell(volume, other);
   if (deps_.on_saved) deps_.on_saved(claim_uid);
   co_return Status();
+}
+
+void VolumeSaver::Tell(const core::PersistentVolume& volume,
+                       const std::optional<core::PersistentVolume>& other) {
+  const std::string& name = volume.metadata().name();
+  const core::ObjectReference& owner = volume.spec().claimref();
+  // Differs: upstream looks among claims that are not bound. The control plane is often faster than
+  // an answer that has to be asked for twice.
+  auto claim = deps_.caches->claims().Get(StrCat(owner.namespace_(), "/", owner.name()));
+  if (claim && claim->metadata().uid() != owner.uid()) claim.reset();
+  if (!other) {
+    deps_.log.V(4).Info("Volume is saved", "PV", name);
+    if (!claim) return;
+    deps_.events.Record(kube::ReferenceTo(*claim), kube::EventType::kNormal,
+                        "ProvisioningSucceeded", StrCat("Successfully provisioned volume ", name));
+    return;
+  }
+  const auto handle = [](const core::PersistentVolume& of) {
+    return of.spec().persistentvolumesource().csi().volumehandle();
+  };
+  deps_.log.Error(nullptr, "Another volume has the name of the one that was made", "PV", name,
+                  "handle", handle(volume), "otherHandle", handle(*other), "otherClaim",
+                  other->spec().claimref().uid());
+  if (!claim) return;
+  deps_.events.Record(kube::ReferenceTo(*claim), kube::EventType::kWarning, "ProvisioningFailed",
+                      StrCat("PersistentVolume ", name, " exists already and is not the volume ",
+                             handle(volume), " that was made for this claim"));
 }
 
 async::Task<Status> VolumeSaver::Retry(std::string name) {

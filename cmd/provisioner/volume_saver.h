@@ -2,12 +2,14 @@
 //
 // Saves PersistentVolumes of volumes that exist at the driver, for as long as it takes (provisioner
 // 11). Once CreateVolume has succeeded a volume is never given up because the API server could not
-// take its object. Loop only.
+// take its object. An object of that name that is there already counts as saved; if it is another
+// volume, that is told and nothing is touched. Loop only.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -57,6 +59,9 @@ class VolumeSaver {
 
  private:
   async::Task<Status> Post(core::PersistentVolume volume);
+  // Log and event of a volume that is saved, or whose name `other` has.
+  void Tell(const core::PersistentVolume& volume,
+            const std::optional<core::PersistentVolume>& other);
   async::Task<Status> Retry(std::string name);
 
   Deps deps_;

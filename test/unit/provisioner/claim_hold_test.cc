@@ -130,6 +130,91 @@ TEST_F(HoldTest, ClaimWithoutANodeThatAPredecessorHeldGoes) {
   EXPECT_FALSE(ClaimExists());
 }
 
+TEST_F(HoldTest, ClaimOnItsWayOutNeedsNeitherClassNorSecret) {
+  world_.AddClass(
+      {.name = "secret", .parameters = R"({"csi.storage.k8s.io/provisioner-secret-name":"s",
+                       "csi.storage.k8s.io/provisioner-secret-namespace":"ns"})"});
+  world_.AddSecret("ns", "s", "k", "dg==");
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(4, "slow"));
+  world_.AddClaim({.klass = "secret"});
+  world_.Start();
+  world_.Remove<core::Secret>({"ns", "s"});
+  world_.Remove<storage::StorageClass>({"", "secret"});
+  world_.RemoveClaim("claim");
+  world_.Advance(seconds(3));
+  ASSERT_EQ(Creates().size(), 2u);
+  EXPECT_EQ(Creates()[0].SerializeAsString(), Creates()[1].SerializeAsString());
+  EXPECT_FALSE(ClaimExists());
+  EXPECT_TRUE(world_.OnlyVolume().has_value());
+}
+
+// The driver was not asked by this process: a node that is gone says nothing about the volume.
+TEST_F(HoldTest, NodeThatIsGoneAfterARestartDoesNotFreeTheClaim) {
+  AddZones();
+  world_.AddClass({.name = "late", .binding_mode = "WaitForFirstConsumer"});
+  world_.driver().HandleOnce<CreateRequest, CreateResponse>(
+      kCreateVolume, [](CreateRequest, CreateResponse*) -> async::Task<Status> {
+        co_return co_await async::Sleep(std::chrono::hours(1));  // the answer never arrives
+      });
+  const std::string uid = world_.AddClaim({.klass = "late", .selected_node = "z1a"});
+  world_.Start();
+  world_.Stop();
+  RemoveNode("z1a");
+  world_.driver().Fail(kCreateVolume, RpcStatus(4, "slow"));
+  world_.Start();
+  world_.Settle();
+  ASSERT_FALSE(HasSelectedNodeNow());
+  ASSERT_EQ(Creates().size(), 1u);
+  world_.RemoveClaim("claim");
+  world_.Advance(minutes(1));
+  EXPECT_TRUE(ClaimExists());
+  world_.UseGoodDriver();
+  world_.Advance(minutes(10));
+  EXPECT_FALSE(ClaimExists());
+  EXPECT_TRUE(Exists("pvc-" + uid));
+  EXPECT_EQ(Creates().back().name(), Creates().front().name());
+}
+
+TEST_F(HoldTest, GrantsThatCannotBeReadYetDoNotFreeTheClaim) {
+  world_.features.clone_volume = true;
+  world_.config.cross_namespace_gate = true;
+  world_.Add(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"far"}})");
+  world_.AddGrant("far", R"({"group":"","kind":"PersistentVolumeClaim","namespace":"ns"})",
+                  R"({"group":"","kind":"PersistentVolumeClaim"})");
+  const ClaimSpec source{.name = "src", .ns = "far"};
+  const std::string source_uid = world_.AddClaim(source);
+  world_.Start();
+  world_.Bind("pvc-" + source_uid, source);
+  world_.Settle();
+  world_.driver().HandleOnce<CreateRequest, CreateResponse>(
+      kCreateVolume, [](CreateRequest, CreateResponse*) -> async::Task<Status> {
+        co_return co_await async::Sleep(std::chrono::hours(1));  // the answer never arrives
+      });
+  const std::string uid = world_.AddClaim(
+      {.extra_spec = R"(,"dataSourceRef":{"kind":"PersistentVolumeClaim","name":"src",
+                         "namespace":"far"})"});
+  world_.Settle();
+  world_.Stop();
+  ASSERT_TRUE(IsHeld());
+  const size_t calls = Creates().size();
+  bool readable = false;
+  world_.api().set_fault_hook([&](const apiserver::RequestInfo& info) {
+    apiserver::Fault fault;
+    if (info.resource == "referencegrants" && !readable) fault.code = 403;
+    return fault;
+  });
+  world_.Start();
+  world_.RemoveClaim("claim");
+  world_.Advance(minutes(1));
+  EXPECT_TRUE(ClaimExists());
+  EXPECT_EQ(Creates().size(), calls);
+  readable = true;
+  world_.Advance(minutes(10));
+  EXPECT_FALSE(ClaimExists());
+  EXPECT_EQ(Creates().size(), calls + 1);
+  EXPECT_TRUE(Exists("pvc-" + uid));
+}
+
 TEST_F(HoldTest, ClaimsOfOthersAreNotTouched) {
   world_.AddClaim(
       {.name = "populated", .extra_spec = R"(,"dataSourceRef":{"apiGroup":"my.example.io",

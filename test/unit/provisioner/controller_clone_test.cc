@@ -141,6 +141,60 @@ TEST_F(CloneTest, SourceGoesWhenThePendingCloneIsDeleted) {  // field report 30
   EXPECT_THAT(SourceFinalizers(), ElementsAre("gone"));
 }
 
+TEST_F(CloneTest, SourceStaysWhileTheDriverClonesForADeletedClaim) {
+  world_.driver().Fail(kCreateVolume, RpcStatus(4, "slow"));
+  world_.AddClaim(Clone());
+  world_.Settle();
+  ASSERT_THAT(SourceFinalizers(), Contains(kCloning));
+  DeleteSource();
+  world_.RemoveClaim("clone");
+  world_.Advance(minutes(10));
+  EXPECT_THAT(SourceFinalizers(), ElementsAre(kCloning));
+  world_.UseGoodDriver();
+  // Up to the next attempt.
+  for (int i = 0; i < 600 && SourceFinalizers() != std::vector<std::string>{"gone"}; ++i) {
+    world_.Advance(seconds(1));
+  }
+  EXPECT_THAT(SourceFinalizers(), ElementsAre("gone"));
+  const auto requests = world_.Requests<CreateRequest>(kCreateVolume);
+  EXPECT_EQ(requests.front().SerializeAsString(), requests.back().SerializeAsString());
+  // The end itself frees the source, not a later look.
+  EXPECT_THAT(world_.Calls().back(), "CreateVolume");
+  EXPECT_FALSE(world_.controller().claim_sync().IsCloning("ns/src"));
+}
+
+TEST_F(CloneTest, SourceGoesAsSoonAsTheCloneOfADeletedClaimHasEnded) {
+  world_.driver().HandleOnce<CreateRequest, ::csi::v1::CreateVolumeResponse>(
+      kCreateVolume,
+      [](CreateRequest request, ::csi::v1::CreateVolumeResponse* response) -> async::Task<Status> {
+        CSI_CO_RETURN_IF_ERROR(co_await async::Sleep(seconds(4)));
+        response->mutable_volume()->set_volume_id("v");
+        *response->mutable_volume()->mutable_content_source() = request.volume_content_source();
+        co_return Status();
+      });
+  world_.AddClaim(Clone());
+  world_.Advance(milliseconds(100));  // the first call runs
+  DeleteSource();
+  world_.RemoveClaim("clone");
+  world_.Advance(milliseconds(3800));
+  EXPECT_THAT(SourceFinalizers(), ElementsAre(kCloning));
+  world_.Advance(milliseconds(200));
+  EXPECT_THAT(SourceFinalizers(), ElementsAre("gone"));
+}
+
+TEST_F(CloneTest, CloneThatGotAnotherVolumeDoesNotHoldItsSource) {
+  world_.driver().Fail(kCreateVolume, RpcStatus(4, "slow"));
+  const std::string uid = world_.AddClaim(Clone());
+  world_.Settle();
+  DeleteSource();
+  world_.Merge<core::PersistentVolumeClaim>({"ns", "clone"}, R"({"spec":{"volumeName":"other"}})");
+  world_.Merge<core::PersistentVolumeClaim>({"ns", "clone"}, R"({"status":{"phase":"Bound"}})",
+                                            "status");
+  world_.Advance(milliseconds(100));
+  EXPECT_TRUE(world_.controller().claim_sync().InProgress(uid));
+  EXPECT_THAT(SourceFinalizers(), ElementsAre("gone"));
+}
+
 TEST_F(CloneTest, SourceWithoutClonesIsFreedAtOnce) {
   const oracle::Row row("provisioner/22.12/1");
   world_.AddClaim(Clone());
@@ -203,7 +257,8 @@ TEST(CloneProtectionOracle, SourceGoesWithTheLastPendingClone) {
                                                R"({"status":{"phase":"Bound"}})", "status");
     }
     world.Start();
-    CloneProtection protection(world.client(), world.controller().caches(), log::Logger());
+    CloneProtection protection(world.client(), world.controller().caches(), log::Logger(),
+                               [](const std::string&) { return false; });
     const Status status = world.Wait(protection.Sync("ns/src"));
     EXPECT_EQ(status.ok(), c.names.empty()) << status.message();
     EXPECT_THAT(std::string(status.message()), HasSubstr(c.names));

@@ -130,6 +130,46 @@ TEST_F(DeleteTest, OnlyReleasedVolumesOfOursWithPolicyDeleteGo) {
   EXPECT_EQ(world_.Counter(kDeleted, {""}) + world_.Counter(kDeleteFailed, {""}), 0);
 }
 
+TEST_F(DeleteTest, FailedVolumeThatSomebodyDeletesGoes) {
+  AddVolume({.phase = "Failed"});
+  world_.Start();
+  EXPECT_THAT(world_.Calls(), IsEmpty());
+  world_.Remove<core::PersistentVolume>({"", "pv"});
+  world_.Settle();
+  EXPECT_EQ(Deletes().size(), 1u);
+  Unprotect();
+  world_.Settle();
+  EXPECT_THAT(Finalizers(), ElementsAre("gone"));
+  EXPECT_EQ(Deletes().size(), 1u);
+}
+
+TEST_F(DeleteTest, AvailableVolumeThatSomebodyDeletesGoesAndItsStorageStays) {
+  AddVolume({.phase = "Available", .claim_ref = ""});
+  world_.Start();
+  EXPECT_THAT(world_.Writes(), IsEmpty());
+  world_.Remove<core::PersistentVolume>({"", "pv"});
+  world_.Settle();
+  EXPECT_THAT(world_.Calls(), IsEmpty());
+  EXPECT_THAT(Finalizers(), ElementsAre("kubernetes.io/pv-protection"));
+  Unprotect();
+  world_.Settle();
+  EXPECT_THAT(Finalizers(), ElementsAre("gone"));
+  EXPECT_THAT(world_.Writes(), ElementsAre("PATCH persistentvolumes/pv"));
+}
+
+TEST_F(DeleteTest, OtherPhasesKeepTheObjectOfAVolumeThatSomebodyDeletes) {
+  AddVolume({.name = "bound", .phase = "Bound"});
+  AddVolume({.name = "reserved", .phase = "Available"});
+  AddVolume({.name = "unclaimed", .phase = "Failed", .claim_ref = ""});
+  for (const char* name : {"bound", "reserved", "unclaimed"}) {
+    world_.Remove<core::PersistentVolume>({"", name});
+  }
+  world_.Start();
+  world_.Advance(minutes(16));
+  EXPECT_THAT(world_.Calls(), IsEmpty());
+  EXPECT_THAT(world_.Writes(), IsEmpty());
+}
+
 TEST_F(DeleteTest, OfTwoReleasedVolumesOnlyTheOwnOneGoes) {
   const oracle::Row row("provisioner/22.14/5");
   AddVolume({.name = "own"});

@@ -466,6 +466,30 @@ TEST_F(RescheduleTest, RetryAsksForTheSameTopologyAfterTheNodeIsGone) {  // fiel
   EXPECT_TRUE(world_.OnlyVolume().has_value());
 }
 
+TEST_F(RescheduleTest, TopologyOfADeletedClaimIsForgotten) {
+  const auto remembered = [this] {
+    return world_.controller().provisioner().topology_memory().size();
+  };
+  TryOnce({.parameters = R"({"csi.storage.k8s.io/provisioner-secret-name":"missing",
+                             "csi.storage.k8s.io/provisioner-secret-namespace":"ns"})"});
+  ASSERT_EQ(remembered(), 1u);
+  world_.RemoveClaim("claim");
+  world_.Advance(minutes(1));
+  EXPECT_EQ(remembered(), 0u);
+  // Deleted while its attempt runs.
+  world_.api().set_fault_hook([](const apiserver::RequestInfo& info) {
+    apiserver::Fault fault;
+    if (info.resource == "secrets") fault.delay = seconds(5);
+    return fault;
+  });
+  world_.AddClaim();
+  world_.Settle();
+  ASSERT_EQ(remembered(), 1u);
+  world_.RemoveClaim("claim");
+  world_.Advance(minutes(1));
+  EXPECT_EQ(remembered(), 0u);
+}
+
 TEST_F(FailureTest, NoSpaceWithoutTopologyIsFinal) {
   world_.driver().FailOnce(kCreateVolume, RpcStatus(8, "full"));
   TryOnce({}, {.selected_node = "node-1"});
@@ -551,28 +575,6 @@ TEST_F(FailureTest, VolumeIsKeptForAsLongAsItCannotBeSaved) {
   world_.Advance(minutes(10));
   EXPECT_TRUE(world_.OnlyVolume().has_value());
   EXPECT_THAT(world_.Calls(), ElementsAre("CreateVolume"));
-}
-
-TEST_F(FailureTest, VolumeThatExistsAlreadyCountsAsSaved) {
-  world_.AddClass();
-  uid_ = world_.AddClaim();
-  // It appears while the driver works.
-  world_.driver().HandleOnce<CreateRequest, CreateResponse>(
-      kCreateVolume, [this](CreateRequest, CreateResponse* response) -> async::Task<Status> {
-        world_.Add(
-            StrCat(R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"pvc-)", uid_,
-                   R"("},"spec":{"capacity":{"storage":"1Gi"},
-                          "accessModes":["ReadWriteOnce"],
-                          "csi":{"driver":"test-driver","volumeHandle":"h"}}})"));
-        response->mutable_volume()->set_volume_id("v");
-        co_return Status();
-      });
-  world_.Start();
-  EXPECT_EQ(world_.Counter(kSucceeded, {"sc", ""}), 1);
-  EXPECT_EQ(world_.controller().volume_saver().unsaved(), 0u);
-  EXPECT_THAT(
-      world_.Events(),
-      Contains("Normal ProvisioningSucceeded: Successfully provisioned volume pvc-" + uid_));
 }
 
 TEST_F(FailureTest, ShutdownDuringACallEndsEverything) {

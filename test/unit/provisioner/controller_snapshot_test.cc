@@ -296,6 +296,66 @@ TEST_F(SnapshotTest, SnapshotIsHeldForADeletedClaimWhoseVolumeIsStillBeingMade) 
   EXPECT_FALSE(Protected());
 }
 
+// A namespace that is deleted takes claim, secret and snapshot along, and often goes with its
+// class.
+TEST_F(SnapshotTest, DeletedRestoreIsDrivenToAnEndWithoutItsClassSecretAndSnapshot) {
+  world_.Remove<storage::StorageClass>({"", "sc"});
+  world_.AddClass({.parameters =
+                       R"({"csi.storage.k8s.io/provisioner-secret-name":"per-namespace",
+                       "csi.storage.k8s.io/provisioner-secret-namespace":"${pvc.namespace}",
+                       "fstype":"xfs"})"});
+  world_.AddSecret("ns", "per-namespace", "key", "aGlkZGVuLXZhbHVl");  // hidden-value
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(4, "slow"));
+  const std::string uid = world_.AddClaim(Restore());
+  world_.Start();
+  ASSERT_TRUE(world_.controller().claim_sync().InProgress(uid));
+  ASSERT_TRUE(Protected());
+  world_.RemoveDocument("volumesnapshots", "ns", "s");  // held by our finalizer
+  world_.Remove<core::Secret>({"ns", "per-namespace"});
+  world_.Remove<storage::StorageClass>({"", "sc"});
+  world_.RemoveClaim("claim");
+  ASSERT_TRUE(Protected());
+  world_.Advance(std::chrono::seconds(3));
+  const auto requests = world_.Requests<CreateRequest>(kCreateVolume);
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].SerializeAsString(), requests[1].SerializeAsString());
+  EXPECT_EQ(requests[1].secrets().at("key"), "hidden-value");
+  const auto volume = world_.OnlyVolume();
+  ASSERT_TRUE(volume.has_value());
+  EXPECT_EQ(volume->spec().claimref().uid(), uid);
+  EXPECT_EQ(volume->spec().persistentvolumereclaimpolicy(), "Delete");
+  EXPECT_EQ(volume->spec().persistentvolumesource().csi().fstype(), "xfs");
+  EXPECT_FALSE(Protected());
+  EXPECT_FALSE(world_.controller().claim_sync().InProgress(uid));
+  EXPECT_THAT(world_.Log(), ::testing::Not(HasSubstr("hidden-value")));
+}
+
+TEST_F(SnapshotTest, DeletedRestoreThatIsRefusedInTheEndFreesTheSnapshot) {
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(4, "slow"));
+  world_.driver().FailOnce(kCreateVolume, RpcStatus(13, "no"));
+  world_.AddClaim(Restore());
+  world_.Start();
+  world_.Remove<storage::StorageClass>({"", "sc"});
+  world_.RemoveClaim("claim");
+  world_.Advance(std::chrono::minutes(6));
+  EXPECT_EQ(world_.Calls().size(), 2u);
+  EXPECT_FALSE(world_.OnlyVolume().has_value());
+  EXPECT_FALSE(Protected());
+}
+
+TEST_F(SnapshotTest, ClaimThatGotAnotherVolumeDoesNotHoldTheSnapshot) {
+  world_.driver().Fail(kCreateVolume, RpcStatus(4, "slow"));
+  const std::string uid = world_.AddClaim(Restore());
+  world_.Start();
+  ASSERT_TRUE(Protected());
+  world_.Merge<core::PersistentVolumeClaim>({"ns", "claim"}, R"({"spec":{"volumeName":"other"}})");
+  world_.Merge<core::PersistentVolumeClaim>({"ns", "claim"}, R"({"status":{"phase":"Bound"}})",
+                                            "status");
+  world_.Advance(std::chrono::minutes(6));
+  EXPECT_TRUE(world_.controller().claim_sync().InProgress(uid));
+  EXPECT_FALSE(Protected());
+}
+
 TEST_F(SnapshotTest, ForbiddenChangeOfModeIsToldAndTheClaimStaysPending) {
   const oracle::Row row("provisioner/22.7/18");
   world_.MergeDocument("volumesnapshotcontents", "", "c",

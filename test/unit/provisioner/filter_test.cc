@@ -236,6 +236,19 @@ TEST(ShouldDeleteTest, FollowsTheOracle) {
   }
 }
 
+TEST(ShouldDeleteTest, FailedVolumeGoesOnlyWhenSomebodyDeletesIt) {
+  const auto failed = [](std::string_view policy, bool finalizer, bool deleted) {
+    core::PersistentVolume volume = Volume("Failed", policy, finalizer, deleted);
+    volume.mutable_spec()->mutable_claimref()->set_name("claim");
+    return volume;
+  };
+  EXPECT_TRUE(ShouldDelete(failed("Delete", true, true)));
+  EXPECT_FALSE(ShouldDelete(failed("Delete", true, false)));
+  EXPECT_FALSE(ShouldDelete(failed("Delete", false, true)));
+  EXPECT_FALSE(ShouldDelete(failed("Retain", true, true)));
+  EXPECT_FALSE(ShouldDelete(Volume("Failed", "Delete", true, true)));
+}
+
 TEST(ShouldDeleteTest, MigratedVolumeIsOursToDelete) {
   const oracle::Row row("provisioner/22.16/4");
   core::PersistentVolume volume = Volume("Released", "Delete", true, false);

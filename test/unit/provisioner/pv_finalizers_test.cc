@@ -34,6 +34,17 @@ TEST(PvFinalizersTest, ActionFollowsPolicyPhaseAndDeletion) {
   EXPECT_EQ(NeededFinalizerAction(Volume({kOurs}, "", "Bound")), kNone);
 }
 
+TEST(PvFinalizersTest, VolumeWithoutAClaimThatSomebodyDeletesIsLetGo) {
+  using enum FinalizerAction;
+  EXPECT_EQ(NeededFinalizerAction(Volume({kOurs}, "Delete", "Available", true)), kRemove);
+  EXPECT_EQ(NeededFinalizerAction(Volume({}, "Delete", "Available", true)), kNone);
+  EXPECT_EQ(NeededFinalizerAction(Volume({kOurs}, "Delete", "Available")), kNone);
+  EXPECT_EQ(NeededFinalizerAction(Volume({kOurs}, "Delete", "Failed", true)), kNone);
+  core::PersistentVolume reserved = Volume({kOurs}, "Delete", "Available", true);
+  reserved.mutable_spec()->mutable_claimref()->set_name("claim");
+  EXPECT_EQ(NeededFinalizerAction(reserved), kNone);
+}
+
 // Provisioner 13.2.
 TEST(PvFinalizersTest, PatchBodiesAreExact) {
   EXPECT_EQ(
