@@ -105,6 +105,7 @@ void ActualState::MarkPodMounted(const std::string& volume, const std::string& u
   pod.state = PodMountState::kMounted;
   pod.remount = false;
   pod.reconstructed = false;
+  pod.held = false;
 }
 
 void ActualState::MarkPodUncertain(const std::string& volume, const std::string& uid,
@@ -160,10 +161,22 @@ void ActualState::AddReconstructedPod(const std::string& volume, const std::stri
   pod->second.reconstructed = true;
 }
 
+void ActualState::Hold(const std::string& volume, const std::string& uid) {
+  ActualVolume* entry = Get(volume);
+  if (entry == nullptr) return;
+  const auto pod = entry->pods.find(uid);
+  // Not if it was mounted again meanwhile.
+  if (pod != entry->pods.end() && pod->second.reconstructed) pod->second.held = true;
+}
+
 void ActualState::SetAttachability(const std::string& volume, bool attachable) {
   ActualVolume* entry = Get(volume);
   if (entry == nullptr || entry->attachable != Attachability::kUncertain) return;
   entry->attachable = attachable ? Attachability::kYes : Attachability::kNo;
+}
+
+void ActualState::MarkAttachable(const std::string& volume) {
+  if (ActualVolume* entry = Get(volume)) entry->attachable = Attachability::kYes;
 }
 
 }  // namespace csinative::volumemanager

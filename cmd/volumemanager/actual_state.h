@@ -23,6 +23,7 @@ struct MountedPod {
   PodMountState state = PodMountState::kUncertain;
   bool remount = false;        // publish again although it is mounted
   bool reconstructed = false;  // found on disk and not confirmed since
+  bool held = false;           // nobody knows what is mounted there: it is not unmounted
 };
 
 struct ActualVolume {
@@ -71,8 +72,12 @@ class ActualState {
                         const std::string& device_mount_path);
   void AddReconstructedPod(const std::string& volume, const std::string& uid,
                            const VolumeSpec& spec);
+  // Until the pod has mounted it again.
+  void Hold(const std::string& volume, const std::string& uid);
   // Decides what is uncertain; the first answer stays.
   void SetAttachability(const std::string& volume, bool attachable);
+  // It was seen attached: it stays in use until it is forgotten.
+  void MarkAttachable(const std::string& volume);
 
  private:
   ActualVolume* Get(const std::string& volume);

@@ -51,10 +51,13 @@ async::Task<Outcome> VolumeBackend::SaveBlockData(VolumeSpec spec) {
 }
 
 async::Task<Status> VolumeBackend::RemoveBlockDirectories(std::string name) {
-  co_return co_await OnDisk([publish = paths_.BlockPublishDirectory(name),
+  co_return co_await OnDisk([map = paths_.BlockMap(name),
+                             publish = paths_.BlockPublishDirectory(name),
                              staging = paths_.BlockStaging(name),
                              volume = paths_.BlockVolume(name)](mount::FileSystem& fs) -> Status {
+    // What tells that the volume may be staged goes before the data file.
     CSI_RETURN_IF_ERROR(mount::RemoveIfPresent(fs, publish));
+    CSI_RETURN_IF_ERROR(mount::RemoveTree(fs, map));
     // Differs: upstream deletes the content of this one, whatever is mounted in it.
     CSI_RETURN_IF_ERROR(mount::RemoveTree(fs, staging));
     return mount::RemoveTree(fs, volume);
@@ -62,19 +65,17 @@ async::Task<Status> VolumeBackend::RemoveBlockDirectories(std::string name) {
 }
 
 async::Task<Outcome> VolumeBackend::SetUpDevice(VolumeSpec spec, StringMap publish_context) {
-  co_return co_await async::WithTimeout(deps_.config.call_timeout,
-                                        StageBlock(std::move(spec), std::move(publish_context)));
-}
-
-async::Task<Outcome> VolumeBackend::StageBlock(VolumeSpec spec, StringMap publish_context) {
+  const MonotonicTime limit = co_await CallLimit();
+  const bool keep = MaybeStagedBefore(spec);
   Driver driver;
   Outcome opened = co_await Open(
-      spec.driver, "kubernetes.io/csi: blockMapper.SetUpDevice failed to get CSI client", &driver);
+      spec.driver, "kubernetes.io/csi: blockMapper.SetUpDevice failed to get CSI client", limit,
+      &driver);
   if (!opened.ok()) co_return opened;
   if (!driver.features.stage) co_return Outcome();
   RequestParts parts;
   parts.publish_context = std::move(publish_context);
-  auto secrets = co_await ReadSecret(spec.stage_secret, "NodeStageSecretRef");
+  auto secrets = co_await ReadSecret(spec.stage_secret, "NodeStageSecretRef", limit);
   if (!secrets.ok()) co_return Outcome::Transient(secrets.status());
   parts.secrets = *std::move(secrets);
   const std::string staging = paths_.BlockStaging(spec.name);
@@ -82,8 +83,8 @@ async::Task<Outcome> VolumeBackend::StageBlock(VolumeSpec spec, StringMap publis
       [staging](mount::FileSystem& fs) { return fs.MakeDirectories(staging, kDirectoryMode); });
   if (!made.ok()) co_return Outcome::Transient(std::move(made));
   Outcome staged = OutcomeOfCall(co_await Call<NodeStageVolumeRequest>(
-      driver.channel, StageRequest(spec, driver.features, staging, parts)));
-  if (!staged.ok() && staged.kind == FailureKind::kFinal) {
+      driver.channel, StageRequest(spec, driver.features, staging, parts), limit));
+  if (!staged.ok() && staged.kind == FailureKind::kFinal && !keep) {
     Status removed = co_await RemoveBlockDirectories(spec.name);
     if (!removed.ok()) {
       deps_.log.Error(removed, "Failed to remove the volume's directories", "volume", spec.name);
@@ -95,33 +96,40 @@ async::Task<Outcome> VolumeBackend::StageBlock(VolumeSpec spec, StringMap publis
 
 async::Task<Outcome> VolumeBackend::PublishBlock(VolumeSpec spec, PodFacts pod,
                                                  StringMap publish_context) {
+  const MonotonicTime limit = co_await CallLimit();
   const DriverTraits traits = Traits(spec.driver);
   Driver driver;
   Outcome opened = co_await Open(
-      spec.driver, "kubernetes.io/csi: blockMapper.MapPodDevice failed to get CSI client", &driver);
+      spec.driver, "kubernetes.io/csi: blockMapper.MapPodDevice failed to get CSI client", limit,
+      &driver);
   if (!opened.ok()) co_return opened;
   RequestParts parts;
   parts.publish_context = std::move(publish_context);
-  auto secrets = co_await ReadSecret(spec.publish_secret, "NodePublishSecretRef");
+  auto secrets = co_await ReadSecret(spec.publish_secret, "NodePublishSecretRef", limit);
   if (!secrets.ok()) co_return Outcome::Transient(secrets.status());
   parts.secrets = *std::move(secrets);
-  Status made =
-      co_await OnDisk([publish = paths_.BlockPublishDirectory(spec.name)](mount::FileSystem& fs) {
-        return fs.MakeDirectories(publish, kDirectoryMode);
-      });
+  // The pod's file in the map directory, before the call: should this process end during it, the
+  // next one has to know for whom the volume may have been published.
+  Status made = co_await OnDisk([publish = paths_.BlockPublishDirectory(spec.name),
+                                 map = paths_.BlockMap(spec.name),
+                                 uid = pod.uid](mount::FileSystem& fs) -> Status {
+    CSI_RETURN_IF_ERROR(fs.MakeDirectories(publish, kDirectoryMode));
+    CSI_RETURN_IF_ERROR(fs.MakeDirectories(map, kDirectoryMode));
+    return fs.CreateFile(StrCat(map, "/", uid), kDirectoryMode);
+  });
   if (!made.ok()) co_return Outcome::Transient(std::move(made));
   const StringMap context = traits.pod_info ? PodInfo(pod, spec) : StringMap();
   co_return OutcomeOfCall(co_await Call<NodePublishVolumeRequest>(
       driver.channel,
       PublishRequest(spec, driver.features, paths_.BlockStaging(spec.name),
-                     paths_.BlockPublishTarget(spec.name, pod.uid), context, parts)));
+                     paths_.BlockPublishTarget(spec.name, pod.uid), context, parts),
+      limit));
 }
 
 async::Task<VolumeBackend::Mapped> VolumeBackend::MapPodDevice(VolumeSpec spec, PodFacts pod,
                                                                StringMap publish_context) {
   Mapped mapped;
-  mapped.outcome = co_await async::WithTimeout(deps_.config.call_timeout,
-                                               PublishBlock(spec, pod, std::move(publish_context)));
+  mapped.outcome = co_await PublishBlock(spec, pod, std::move(publish_context));
   if (!mapped.outcome.ok()) co_return mapped;
   mapped.published = true;
   mapped.link = paths_.PodDeviceLink(pod.uid, spec.name);
@@ -142,17 +150,13 @@ async::Task<VolumeBackend::Mapped> VolumeBackend::MapPodDevice(VolumeSpec spec, 
 }
 
 async::Task<Outcome> VolumeBackend::UnmapPodDevice(VolumeSpec spec, std::string pod_uid) {
-  co_return co_await async::WithTimeout(deps_.config.call_timeout,
-                                        UnpublishBlock(std::move(spec), std::move(pod_uid)));
-}
-
-async::Task<Outcome> VolumeBackend::UnpublishBlock(VolumeSpec spec, std::string pod_uid) {
   Status unmapped =
       co_await OnDisk([map_file = StrCat(paths_.BlockMap(spec.name), "/", pod_uid),
                        link = paths_.PodDeviceLink(pod_uid, spec.name)](mount::FileSystem& fs) {
         return UnmapDevice(fs, map_file, link);
       });
   if (!unmapped.ok()) co_return unmapped;
+  const MonotonicTime limit = co_await CallLimit();
   auto channel = deps_.drivers->Find(spec.driver);
   if (!channel.ok()) {
     co_return Outcome::Transient(channel.status().WithContext(
@@ -162,7 +166,8 @@ async::Task<Outcome> VolumeBackend::UnpublishBlock(VolumeSpec spec, std::string 
   NodeUnpublishVolumeRequest request;
   request.set_volume_id(spec.handle);
   request.set_target_path(target);
-  Status unpublished = co_await Call<NodeUnpublishVolumeRequest>(*channel, std::move(request));
+  Status unpublished =
+      co_await Call<NodeUnpublishVolumeRequest>(*channel, std::move(request), limit);
   if (!unpublished.ok()) {
     unpublished = co_await ForgiveIfGone(std::move(unpublished), target);
     // What the driver has made there is of no use to anybody.
@@ -176,38 +181,42 @@ async::Task<Outcome> VolumeBackend::UnpublishBlock(VolumeSpec spec, std::string 
 }
 
 async::Task<Outcome> VolumeBackend::TearDownDevice(VolumeSpec spec) {
-  co_return co_await async::WithTimeout(deps_.config.call_timeout, UnstageBlock(std::move(spec)));
-}
-
-async::Task<Outcome> VolumeBackend::UnstageBlock(VolumeSpec spec) {
   const std::string staging = paths_.BlockStaging(spec.name);
-  auto staged = co_await OnDisk(
-      [map = paths_.BlockMap(spec.name), staging](mount::FileSystem& fs) -> Result<bool> {
-        const auto files = fs.List(map);
-        if (!files.ok() && !mount::IsMissing(files.status())) return files.status();
-        for (const auto& file : files.ok() ? *files : std::vector<mount::DirectoryEntry>()) {
-          CSI_ASSIGN_OR_RETURN(const bool mapped, fs.IsMountPoint(StrCat(map, "/", file.name)));
-          if (mapped) {
-            return FailedPreconditionError(
-                StrCat("the device is still referenced from other Pods [", file.name, "]"));
-          }
-        }
-        const auto info = fs.Stat(staging);
-        if (!info.ok() && !mount::IsMissing(info.status())) return info.status();
-        return info.ok();
-      });
+  auto staged = co_await OnDisk([map = paths_.BlockMap(spec.name),
+                                 publish = paths_.BlockPublishDirectory(spec.name),
+                                 staging](mount::FileSystem& fs) -> Result<bool> {
+    const auto files = fs.List(map);
+    if (!files.ok() && !mount::IsMissing(files.status())) return files.status();
+    for (const auto& file : files.ok() ? *files : std::vector<mount::DirectoryEntry>()) {
+      CSI_ASSIGN_OR_RETURN(const bool mapped, fs.IsMountPoint(StrCat(map, "/", file.name)));
+      if (mapped) {
+        return FailedPreconditionError(
+            StrCat("the device is still referenced from other Pods [", file.name, "]"));
+      }
+    }
+    // The other two are made after the volume was staged. Differs: upstream asks for the first
+    // only, and never unstages a volume that has lost it.
+    for (const std::string& path : {staging, publish, map}) {
+      const auto info = fs.Stat(path);
+      if (info.ok()) return true;
+      if (!mount::IsMissing(info.status())) return info.status();
+    }
+    return false;
+  });
   if (!staged.ok()) co_return staged.status();
+  const MonotonicTime limit = co_await CallLimit();
   if (*staged) {
     Driver driver;
     Outcome opened = co_await Open(
         spec.driver, "kubernetes.io/csi: blockMapper.TearDownDevice failed to get CSI client",
-        &driver);
+        limit, &driver);
     if (!opened.ok()) co_return opened;
     if (driver.features.stage) {
       NodeUnstageVolumeRequest request;
       request.set_volume_id(spec.handle);
       request.set_staging_target_path(staging);
-      Status unstaged = co_await Call<NodeUnstageVolumeRequest>(driver.channel, std::move(request));
+      Status unstaged =
+          co_await Call<NodeUnstageVolumeRequest>(driver.channel, std::move(request), limit);
       if (!unstaged.ok()) unstaged = co_await ForgiveIfGone(std::move(unstaged), staging);
       if (!unstaged.ok()) {
         co_return unstaged.WithContext(

@@ -50,6 +50,11 @@ void DesiredState::Remove(const std::string& volume, const std::string& uid) {
   if (found->second.pods.empty()) volumes_.erase(found);
 }
 
+void DesiredState::SetLastTried(const std::string& volume, const std::string& uid) {
+  const auto found = volumes_.find(volume);
+  if (found != volumes_.end()) found->second.last_tried = uid;
+}
+
 void DesiredState::SetAttachable(const std::string& volume, bool attachable) {
   const auto found = volumes_.find(volume);
   if (found != volumes_.end()) found->second.attachable = attachable;

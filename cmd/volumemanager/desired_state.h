@@ -18,11 +18,14 @@ struct DesiredPod {
   std::set<std::string> names;  // of the volume in the pod: one volume can be there twice
 };
 
+using DesiredPods = std::map<std::string, DesiredPod>;  // by UID
+
 struct DesiredVolume {
   bool attachable = false;
   // The Node says that this volume is in use: from then on nobody detaches it.
   bool reported_in_use = false;
-  std::map<std::string, DesiredPod> pods;  // by UID
+  std::string last_tried;  // UID of the pod that it was last mounted for, with success or not
+  DesiredPods pods;
 };
 
 class DesiredState {
@@ -42,6 +45,7 @@ class DesiredState {
   std::string Add(const PodFacts& pod, const VolumeSpec& spec, const std::string& name,
                   bool attachable);
   void Remove(const std::string& volume, const std::string& uid);
+  void SetLastTried(const std::string& volume, const std::string& uid);
   void SetAttachable(const std::string& volume, bool attachable);
   // All others are not reported any more.
   void SetReportedInUse(const std::set<std::string>& volumes);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "apis/core/v1/maps.h"
 #include "apis/core/v1/node.pb.h"
@@ -14,6 +15,7 @@
 #include "apis/namespaces.h"
 #include "apis/storage/v1/storage.pb.h"
 #include "lib/async/sleep.h"
+#include "lib/async/timeout.h"
 #include "lib/base/json_string.h"
 #include "lib/base/strings.h"
 #include "lib/kube/errors.h"
@@ -28,6 +30,11 @@ using Allocator = rapidjson::Document::AllocatorType;
 constexpr char kMigratedPlugins[] =
     "kubernetes.io/aws-ebs,kubernetes.io/azure-disk,kubernetes.io/azure-file,kubernetes.io/cinder,"
     "kubernetes.io/gce-pd,kubernetes.io/portworx-volume,kubernetes.io/vsphere-volume";
+
+// How often it is looked whether the CSINode is there, and when a failed attempt to make it again
+// is repeated; and up to half as much more.
+constexpr Duration kLookAgainAfter = std::chrono::minutes(1);
+constexpr Duration kRestoreAgainAfter = std::chrono::seconds(10);
 
 // Waits between the four attempts of a write (volumemanager-csi 1).
 constexpr Duration kRetryWaits[] = {std::chrono::milliseconds(10), std::chrono::milliseconds(50),
@@ -247,11 +254,7 @@ async::Task<Status> NodeInfo::InitializeOnce() {
   if (kube::IsNotFound(stored.status())) co_return co_await CreateCsiNode();
   if (!stored.ok()) co_return stored.status();
   if (!IsOwnedBy(**stored, node_, node_uid_)) {
-    // Of an earlier node of this name. Differs: upstream deletes without precondition.
-    kube::DeleteOptions options;
-    options.uid = UidOf(**stored);
-    CSI_CO_RETURN_IF_ERROR(
-        co_await client_.Delete<storage::CSINode>({"", node_}, std::move(options)));
+    CSI_CO_RETURN_IF_ERROR(co_await DeleteCsiNode(UidOf(**stored)));
     co_return co_await CreateCsiNode();
   }
   if (!SetMigratedPlugins(stored->get())) co_return Status();
@@ -272,6 +275,74 @@ async::Task<Status> NodeInfo::CreateCsiNode() {
   co_return (co_await client_.Create<storage::CSINode>(std::move(object))).status();
 }
 
+async::Task<Status> NodeInfo::DeleteCsiNode(std::string uid) {
+  // Differs: upstream deletes without precondition.
+  kube::DeleteOptions options;
+  options.uid = std::move(uid);
+  Status deleted = co_await client_.Delete<storage::CSINode>({"", node_}, std::move(options));
+  co_return kube::IsNotFound(deleted) ? Status() : deleted;
+}
+
+// --- what is deleted meanwhile -------------------------------------------------------------------
+
+async::Task<void> NodeInfo::Run() {
+  Status done = co_await Initialize();
+  for (;;) {
+    const Duration wait = done.ok() ? kLookAgainAfter : kRestoreAgainAfter;
+    (void)co_await async::WithTimeout(
+        std::chrono::duration_cast<Duration>(wait * (1.0 + 0.5 * random_.Unit())), look_.Wait());
+    if (!(co_await async::CancellationStatus()).ok()) co_return;
+    look_.Reset();
+    if (!(co_await one_at_a_time_.Acquire()).ok()) co_return;
+    done = co_await Restore();
+    one_at_a_time_.Release();
+    if (!done.ok() && !IsCancelled(done)) {
+      log_.Error(done, "Failed to restore CSINode, trying again", "node", node_);
+    }
+  }
+}
+
+void NodeInfo::OnNode(const std::string& uid) {
+  if (uid == std::exchange(seen_uid_, uid) || node_uid_.empty() || uid == node_uid_) return;
+  LookSoon();
+}
+
+void NodeInfo::LookSoon() {
+  complete_ = false;
+  look_.Set();
+}
+
+// Annotations and labels of the Node are only lost together with the Node.
+async::Task<Result<bool>> NodeInfo::IsComplete() {
+  if (!complete_) co_return false;
+  auto stored = co_await client_.GetDocument(&kube::ResourceOf<storage::CSINode>(), {"", node_});
+  if (kube::IsNotFound(stored.status())) co_return false;
+  if (!stored.ok()) co_return stored.status();
+  if (!IsOwnedBy(**stored, node_, node_uid_)) co_return false;
+  Json& drivers = DriversOf(stored->get());
+  co_return std::all_of(installed_.begin(), installed_.end(), [&](const auto& driver) {
+    return FindDriver(drivers, driver.first) != drivers.End();
+  });
+}
+
+async::Task<Status> NodeInfo::Restore() {
+  CSI_CO_ASSIGN_OR_RETURN(const bool complete, co_await IsComplete());
+  if (complete) co_return Status();
+  log_.Info("CSINode is not as it was left, making it again", "node", node_);
+  CSI_CO_RETURN_IF_ERROR(co_await InitializeOnce());
+  Status first;
+  complete_ = true;
+  const auto drivers = installed_;
+  for (const auto& [driver, info] : drivers) {
+    if (!installed_.contains(driver)) continue;  // gone meanwhile
+    Status written = co_await AnnotateNode(driver, info);
+    if (written.ok()) written = co_await WriteCsiNode(driver, info);
+    if (first.ok()) first = written;
+  }
+  if (!first.ok()) complete_ = false;
+  co_return first;
+}
+
 // --- install -------------------------------------------------------------------------------------
 
 async::Task<Status> NodeInfo::Install(std::string driver, DriverNodeInfo info) {
@@ -284,12 +355,15 @@ async::Task<Status> NodeInfo::Install(std::string driver, DriverNodeInfo info) {
 
 async::Task<Status> NodeInfo::InstallOnce(std::string driver, DriverNodeInfo info) {
   CSI_CO_RETURN_IF_ERROR(co_await AnnotateNode(driver, info));
-  co_return co_await WriteCsiNode(std::move(driver), std::move(info));
+  CSI_CO_RETURN_IF_ERROR(co_await WriteCsiNode(driver, info));
+  installed_[driver] = std::move(info);
+  co_return Status();
 }
 
 async::Task<Status> NodeInfo::AnnotateNode(std::string driver, DriverNodeInfo info) {
   auto node = co_await client_.Get<core::Node>({"", node_});
   if (!node.ok()) co_return node.status();
+  if (std::exchange(node_uid_, node->metadata().uid()) != node->metadata().uid()) LookSoon();
   CSI_CO_ASSIGN_OR_RETURN(auto ids, NodeIdsOf(*node));
   std::map<std::string, std::string> labels;
   for (const auto& [key, value] : info.topology) {
@@ -318,16 +392,18 @@ async::Task<Status> NodeInfo::AnnotateNode(std::string driver, DriverNodeInfo in
 async::Task<Status> NodeInfo::WriteCsiNode(std::string driver, DriverNodeInfo info) {
   const kube::ResourceInfo* resource = &kube::ResourceOf<storage::CSINode>();
   auto stored = co_await client_.GetDocument(resource, {"", node_});
-  if (kube::IsNotFound(stored.status())) {
+  bool missing = kube::IsNotFound(stored.status());
+  if (stored.ok() && !IsOwnedBy(**stored, node_, node_uid_)) {
+    CSI_CO_RETURN_IF_ERROR(co_await DeleteCsiNode(UidOf(**stored)));
+    missing = true;
+  }
+  if (missing) {
     CSI_CO_RETURN_IF_ERROR(co_await CreateCsiNode());
+    LookSoon();  // the entries of other drivers are gone
     stored = co_await client_.GetDocument(resource, {"", node_});
   }
   if (!stored.ok()) co_return stored.status();
   rapidjson::Document* document = stored->get();
-  if (!IsOwnedBy(*document, node_, node_uid_)) {
-    co_return FailedPreconditionError(
-        StrCat("CSINode \"", node_, "\" is owned by a different node"));
-  }
   bool changed = SetMigratedPlugins(document);
   Json& drivers = DriversOf(document);
   const auto found = FindDriver(drivers, driver);
@@ -343,10 +419,13 @@ async::Task<Status> NodeInfo::WriteCsiNode(std::string driver, DriverNodeInfo in
 // --- uninstall -----------------------------------------------------------------------------------
 
 async::Task<Status> NodeInfo::Uninstall(std::string driver) {
+  installed_.erase(driver);
   co_return co_await Retry("CSINode", [this, driver] { return UninstallOnce(driver); });
 }
 
 async::Task<Status> NodeInfo::UninstallOnce(std::string driver) {
+  // Again, as an installation may have ended meanwhile.
+  installed_.erase(driver);
   const kube::ResourceInfo* resource = &kube::ResourceOf<storage::CSINode>();
   auto stored = co_await client_.GetDocument(resource, {"", node_});
   if (!stored.ok() && !kube::IsNotFound(stored.status())) co_return stored.status();

@@ -39,6 +39,8 @@ struct NodeState {
   PendingOperations pending;
   // Every pod of the first list was looked at once: from now on what is not desired may go.
   bool pods_added = false;
+  // For what could not be read on disk somebody else was asked.
+  bool disk_known = false;
   // The Node has told what is attached: what was found on disk is complete.
   bool states_synced = false;
 

@@ -32,7 +32,7 @@ namespace csinative::volumemanager {
 class PluginConnector {
  public:
   virtual ~PluginConnector() = default;
-  // The registration service at this path.
+  // The registration service at this path. Fails at once where nobody listens, else waits.
   virtual async::Task<Result<std::shared_ptr<rpc::Channel>>> ConnectPlugin(std::string path) = 0;
   // The node service of a driver; comes back by itself when the driver has restarted.
   virtual async::Task<Result<std::shared_ptr<rpc::Channel>>> ConnectDriver(std::string path,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Removes what is left on disk of pods that are gone (volumemanager 14.2). Only ever directories,
-// and only empty ones: whatever else is found stays and is reported. Loop only.
+// Removes what is left on disk of pods that are gone (volumemanager 14.2): of pods that were seen,
+// and of those that were found on disk at the start and that the API does not know. Only ever
+// directories, and only empty ones: whatever else is found stays and is reported. What a container
+// agent keeps there (kubernetes.io~empty-dir, containers) stays even when it is empty, and the
+// pod's directory with it. Loop only.
 #pragma once
 
 #include <set>
@@ -36,6 +39,7 @@ class PodDirectories {
 
  private:
   async::Task<void> Sweep();
+  void ReportLeft(const std::string& uid, bool ours);
   // Nothing of the pod is, or can be, in use on this node.
   bool IsOver(const std::string& uid) const;
 

@@ -2,7 +2,6 @@
 #include "cmd/volumemanager/pod_state.h"
 
 #include <algorithm>
-#include <set>
 
 #include "apis/meta/v1/time.h"
 
@@ -76,6 +75,22 @@ void PodStates::ForgetTombstone(const std::string& uid) {
   if (found != records_.end() && found->second.deleted) records_.erase(found);
 }
 
+void PodStates::AddStatic(const std::string& uid) {
+  if (uid.empty()) return;
+  static_.insert(uid);
+  directories_.erase(uid);
+}
+
+void PodStates::AddDirectory(const std::string& uid) {
+  if (!records_.contains(uid) && !static_.contains(uid)) directories_.insert(uid);
+}
+
+void PodStates::ForgetDirectory(const std::string& uid) { directories_.erase(uid); }
+
+bool PodStates::MayRemoveDirectory(const std::string& uid) const {
+  return records_.contains(uid) || directories_.contains(uid);
+}
+
 const core::Pod* PodStates::Find(const std::string& uid) const {
   const auto found = records_.find(uid);
   return found == records_.end() || found->second.deleted ? nullptr : &found->second.pod;
@@ -126,6 +141,7 @@ PodStates::Verdict PodStates::Judge(const std::string& uid) const {
   if (!listed_) return {};  // rule 1
   const auto found = records_.find(uid);
   if (found == records_.end()) {  // rule 11
+    if (static_.contains(uid)) return {};
     if (options_.force_delay <= Duration::zero()) return From(*listed_);
     return From(*listed_ + kUnknownGrace + options_.force_delay);
   }

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,22 @@ class PodStates {
   // Nothing of the pod is left on this node.
   void ForgetTombstone(const std::string& uid);
 
+  // A static pod, which the API shows as a mirror under another UID. It counts as running as long
+  // as this process lives: when its mirror goes, nothing is said of its containers.
+  void AddStatic(const std::string& uid);
+
+  // A directory that was there when the process started, or was made for a pod that had been
+  // forgotten meanwhile.
+  void AddDirectory(const std::string& uid);
+  void ForgetDirectory(const std::string& uid);
+  // Such a directory, or one of a pod that was seen. Any other may belong to a pod that the API has
+  // not told of yet.
+  bool MayRemoveDirectory(const std::string& uid) const;
+  // What was added and not forgotten, sorted.
+  std::vector<std::string> Directories() const {
+    return {directories_.begin(), directories_.end()};
+  }
+
   // Null when the object does not exist (any more).
   const core::Pod* Find(const std::string& uid) const;
   // Of existing pods, sorted.
@@ -84,6 +101,8 @@ class PodStates {
   const Options options_;
   std::optional<MonotonicTime> listed_;
   std::map<std::string, Record> records_;
+  std::set<std::string> static_;       // UIDs, a handful on a node
+  std::set<std::string> directories_;  // of UIDs without a record
 };
 
 }  // namespace csinative::volumemanager

@@ -121,6 +121,29 @@ async::Task<Status> Populator::Sync(std::string uid) {
   co_return added;
 }
 
+// A node knows a volume by its handle, and publishes it for a pod in one place. Differs: upstream
+// publishes one of the two, and the pod waits for the other for ever, without an event.
+Status Populator::CheckUnique(const VolumeSpec& spec, const std::string& uid,
+                              const std::string& name) const {
+  const NodeState& state = *deps_.state;
+  const std::string unique = UniqueNameOf(spec, uid);
+  const DesiredPod* row = state.desired.Find(unique, uid);
+  const MountedPod* mounted = state.actual.Find(unique, uid);
+  std::string other;
+  if (mounted != nullptr && mounted->spec.name != spec.name) {
+    other = mounted->spec.name;
+  } else if (row != nullptr && row->spec.name != spec.name) {
+    // Before anything was done a claim can be made anew and bound to another one.
+    const bool replaced = mounted == nullptr && row->names == std::set<std::string>{name} &&
+                          !state.pending.IsRunning({unique, uid});
+    if (!replaced) other = row->spec.name;
+  }
+  if (other.empty()) return Status();
+  return FailedPreconditionError(StrCat(
+      "PersistentVolumes \"", other, "\" and \"", spec.name, "\" have the same volumeHandle \"",
+      spec.handle, "\" of driver \"", spec.driver, "\": a pod can use only one of them"));
+}
+
 async::Task<Status> Populator::AddVolumes(std::string uid) {
   const core::Pod* object = deps_.state->pods.Find(uid);
   const PodFacts pod = FactsOf(*object);
@@ -145,6 +168,11 @@ async::Task<Status> Populator::AddVolumes(std::string uid) {
       continue;
     }
     if (!*spec) continue;
+    Status unique = CheckUnique(**spec, uid, volume.name());
+    if (!unique.ok()) {
+      failures.push_back(unique.message());
+      continue;
+    }
     const DriverTraits traits = deps_.traits((*spec)->driver);
     const std::string name =
         deps_.state->desired.Add(pod, **spec, volume.name(), IsAttachable(**spec, traits));

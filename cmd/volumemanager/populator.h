@@ -56,6 +56,8 @@ class Populator {
   };
   async::Task<Status> Sync(std::string uid);
   async::Task<Status> AddVolumes(std::string uid);
+  // Fails if the pod has the same volume already, as a PersistentVolume of another name.
+  Status CheckUnique(const VolumeSpec& spec, const std::string& uid, const std::string& name) const;
   void RemoveRows(const std::string& uid);
   void Report(const core::Pod& pod, const std::vector<std::string>& texts);
   void MarkLooked(const std::string& uid);

@@ -105,11 +105,11 @@ bool Program::LockRoot() {
 bool Program::ConnectToApi() {
   kube::ConfigSources sources;
   sources.kubeconfig = options_.kubeconfig;
-  auto api = sidecar::ConnectApi(process_, sources);
+  const auto qps = static_cast<double>(options_.kube_api_qps);
+  auto api = sidecar::ConnectApi(process_, sources, qps);
   if (!api.ok()) return Fail(api.status(), "Failed to create the API client's configuration");
   api_ = *std::move(api);
-  auto client =
-      api_->NewClient(static_cast<double>(options_.kube_api_qps), options_.kube_api_burst);
+  auto client = api_->NewClient(qps, options_.kube_api_burst);
   if (!client.ok()) return Fail(client.status(), "Failed to create the API client");
   client_ = *std::move(client);
   auto events = api_->NewClient(static_cast<double>(options_.event_qps), options_.event_burst);

@@ -61,7 +61,7 @@ MonotonicTime Reconciler::Pass() {
   if (may_unmount) UnmountPods();
   if (node) MountPods(*node);
   if (may_unmount) UnmountDevices();
-  if (node && !state.states_synced) SyncWithNode(*node);
+  if (node && state.disk_known && !state.states_synced) SyncWithNode(*node);
   if (!state.pods.Tombstones().empty()) state.directories.Notify();
   const MonotonicTime now = deps_.loop->Now();
   std::optional<MonotonicTime> next = look_again_;
@@ -85,7 +85,7 @@ void Reconciler::UnmountPods() {
   NodeState& state = *deps_.state;
   for (const auto& [name, volume] : state.actual.volumes()) {
     for (const auto& [uid, pod] : volume.pods) {
-      if (state.desired.Find(name, uid) != nullptr) continue;
+      if (pod.held || state.desired.Find(name, uid) != nullptr) continue;
       const OperationKey key{name, uid};
       if (state.pending.IsRunning(key)) continue;
       // Differs: upstream unmounts what is not desired, also under running containers.
@@ -103,19 +103,31 @@ void Reconciler::UnmountPods() {
 void Reconciler::MountPods(const core::Node& node) {
   NodeState& state = *deps_.state;
   for (const auto& [name, volume] : state.desired.volumes()) {
-    for (const auto& [uid, row] : volume.pods) {
-      if (state.pending.IsRunning({name, ""})) break;
-      const MountedPod* mounted = state.actual.Find(name, uid);
-      if (mounted != nullptr && mounted->state == PodMountState::kMounted && !mounted->remount) {
-        continue;
-      }
-      if (!EnsureAttached(name, volume, node)) break;
-      // Volumes with a step for the whole node are mounted for one pod at a time.
-      const OperationKey key{name, row.spec.device_mountable() ? "" : uid};
-      Start({key, row.spec.block() ? kMapVolume : kMountVolume},
-            [this, name = name, uid = uid] { return MountVolume(name, uid); });
-    }
+    // One that fails must not keep the others waiting for ever.
+    const auto behind = volume.pods.upper_bound(volume.last_tried);
+    if (!MountPodsOf(name, behind, volume.pods.end(), node)) continue;
+    (void)MountPodsOf(name, volume.pods.begin(), behind, node);
   }
+}
+
+bool Reconciler::MountPodsOf(const std::string& volume, DesiredPods::const_iterator from,
+                             DesiredPods::const_iterator to, const core::Node& node) {
+  NodeState& state = *deps_.state;
+  for (auto pod = from; pod != to; ++pod) {
+    const auto& [uid, row] = *pod;
+    if (state.pending.IsRunning({volume, ""})) return false;
+    const MountedPod* mounted = state.actual.Find(volume, uid);
+    if (mounted != nullptr && mounted->state == PodMountState::kMounted && !mounted->remount) {
+      continue;
+    }
+    if (!EnsureAttached(volume, *state.desired.Find(volume), node)) return false;
+    // Volumes with a step for the whole node are mounted for one pod at a time.
+    const OperationKey key{volume, row.spec.device_mountable() ? "" : uid};
+    const bool started = Start({key, row.spec.block() ? kMapVolume : kMountVolume},
+                               [this, volume, uid = uid] { return MountVolume(volume, uid); });
+    if (started) state.desired.SetLastTried(volume, uid);
+  }
+  return true;
 }
 
 // Differs: upstream has an operation of its own for this, which reads the Node again. Here the
@@ -157,18 +169,19 @@ void Reconciler::UnmountDevices() {
 
 // --- operations ----------------------------------------------------------------------------------
 
-void Reconciler::Start(Operation operation, std::function<async::Task<Status>()> make) {
+bool Reconciler::Start(Operation operation, std::function<async::Task<Status>()> make) {
   NodeState& state = *deps_.state;
   if (deps_.config.max_operations > 0 &&
       state.pending.running() >= static_cast<size_t>(deps_.config.max_operations)) {
-    return;  // the end of one of them starts the next pass
+    return false;  // the end of one of them starts the next pass
   }
   if (state.pending.TryStart(operation.key, operation.name) != PendingOperations::Start::kStarted) {
-    return;
+    return false;
   }
   deps_.log.V(4).Info("Starting operation", "operation", operation.name, "volume",
                       operation.key.volume, "podUID", operation.key.pod);
   operations_.Spawn(RunOperation(std::move(operation), make()));
+  return true;
 }
 
 async::Task<void> Reconciler::RunOperation(Operation operation, async::Task<Status> task) {
@@ -201,6 +214,16 @@ Status Reconciler::Fail(const DesiredPod& row, const char* what, const Status& f
 }
 
 async::Task<Status> Reconciler::MountVolume(std::string volume, std::string uid) {
+  Status mounted = co_await MountWanted(volume, uid);
+  // It may have gone meanwhile, and been forgotten because nothing of it was there yet.
+  if (deps_.state->desired.Find(volume, uid) == nullptr) {
+    deps_.state->pods.AddDirectory(uid);
+    deps_.state->directories.Notify();
+  }
+  co_return mounted;
+}
+
+async::Task<Status> Reconciler::MountWanted(std::string volume, std::string uid) {
   NodeState& state = *deps_.state;
   const DesiredPod* desired = state.desired.Find(volume, uid);
   if (desired == nullptr) co_return Status();
@@ -242,6 +265,8 @@ async::Task<Status> Reconciler::MountVolume(std::string volume, std::string uid)
                      attachment.status());
     }
     state.actual.SetDevicePath(volume, attachment->name);
+    state.actual.MarkAttachable(volume);
+    state.report.Notify();
     publish_context = std::move(attachment->publish_context);
   }
   if (block) co_return co_await MapBlock(volume, row, std::move(publish_context));

@@ -56,16 +56,20 @@ class Reconciler {
   void SyncWithNode(const core::Node& node);
   void UnmountPods();
   void MountPods(const core::Node& node);
+  // False if nothing more can be started for the volume now.
+  bool MountPodsOf(const std::string& volume, DesiredPods::const_iterator from,
+                   DesiredPods::const_iterator to, const core::Node& node);
   void UnmountDevices();
   // Whether the volume may be mounted now; enters it into the actual state.
   bool EnsureAttached(const std::string& volume, const DesiredVolume& desired,
                       const core::Node& node);
 
-  // `make` is called only if the operation may run.
-  void Start(Operation operation, std::function<async::Task<Status>()> make);
+  // `make` is called only if the operation may run; false if not.
+  bool Start(Operation operation, std::function<async::Task<Status>()> make);
   async::Task<void> RunOperation(Operation operation, async::Task<Status> task);
 
   async::Task<Status> MountVolume(std::string volume, std::string uid);
+  async::Task<Status> MountWanted(std::string volume, std::string uid);
   async::Task<Status> MountFilesystem(std::string volume, DesiredPod row,
                                       StringMap publish_context);
   async::Task<Status> MapBlock(std::string volume, DesiredPod row, StringMap publish_context);

@@ -2,7 +2,7 @@
 #include "cmd/volumemanager/reconstruction.h"
 
 #include <map>
-#include <set>
+#include <utility>
 
 #include "lib/base/strings.h"
 #include "lib/mount/tree.h"
@@ -16,25 +16,22 @@ class Scanner {
   Scanner(mount::FileSystem& fs, const Paths& paths) : fs_(fs), paths_(paths) {}
 
   DiskScan Scan() {
-    for (const std::string& uid : Directories(paths_.Pods())) ScanPod(uid);
+    DiskScan scan;
+    scan.pods = Directories(paths_.Pods());
+    for (const std::string& uid : scan.pods) ScanPod(uid);
     ScanStaged();
     ScanBlock();
-    DiskScan scan;
-    for (auto& [name, found] : found_) {
-      found.volume.pods.assign(found.pods.begin(), found.pods.end());
-      scan.volumes.push_back(std::move(found.volume));
+    for (auto& [name, volume] : found_) {
+      for (const auto& [uid, spec] : volume.specs) volume.pods.push_back(uid);
+      scan.volumes.push_back(std::move(volume));
     }
     scan.failures = std::move(failures_);
+    scan.unreadable = std::move(unreadable_);
     scan.refused = refused_;
     return scan;
   }
 
  private:
-  struct Found {
-    FoundVolume volume;
-    std::set<std::string> pods;
-  };
-
   std::vector<std::string> Names(const std::string& directory, bool directories_only) {
     std::vector<std::string> names;
     const auto entries = fs_.List(directory);
@@ -57,6 +54,13 @@ class Scanner {
     failures_.push_back(StrCat(directory, ": ", spec.status().message()));
   }
 
+  void NoteUnreadable(const std::string& uid, const std::string& name) {
+    const auto mounted = fs_.IsMountPoint(paths_.PublishTarget(uid, name));
+    if (mounted.ok() ? *mounted : !mount::IsMissing(mounted.status())) {
+      unreadable_.push_back({uid, name});
+    }
+  }
+
   // A filesystem that was published for a pod.
   void ScanPod(const std::string& uid) {
     for (const std::string& name : Directories(paths_.PodVolumes(uid))) {
@@ -64,13 +68,14 @@ class Scanner {
       const auto spec = Read(directory, VolumeMode::kFilesystem, uid);
       if (!spec.ok()) {
         Note(spec, directory);
+        NoteUnreadable(uid, name);
         continue;
       }
-      Found& found = found_[UniqueNameOf(*spec, uid)];
-      found.pods.insert(uid);
-      found.volume.spec = *spec;
+      FoundVolume& found = found_[UniqueNameOf(*spec, uid)];
+      found.specs[uid] = *spec;
+      found.spec = *spec;
       if (spec->device_mountable()) {
-        found.volume.device_mount_path = paths_.StagingTarget(spec->driver, spec->handle);
+        found.device_mount_path = paths_.StagingTarget(spec->driver, spec->handle);
       }
     }
   }
@@ -96,9 +101,9 @@ class Scanner {
           failures_.push_back(StrCat(directory, ": vol_data.json describes another volume"));
           continue;
         }
-        Found& found = found_[UniqueVolumeName(spec->driver, spec->handle)];
-        if (found.volume.spec.name.empty()) found.volume.spec = *spec;
-        found.volume.device_mount_path = paths_.StagingTarget(spec->driver, spec->handle);
+        FoundVolume& found = found_[UniqueVolumeName(spec->driver, spec->handle)];
+        if (found.spec.name.empty()) found.spec = *spec;
+        found.device_mount_path = paths_.StagingTarget(spec->driver, spec->handle);
       }
     }
   }
@@ -125,15 +130,15 @@ class Scanner {
         failures_.push_back(StrCat(directory, ": vol_data.json describes another volume"));
         continue;
       }
-      Found& found = found_[UniqueNameOf(*spec, "")];
-      found.volume.spec = *spec;
-      found.volume.device_mount_path = paths_.BlockMap(name);
+      FoundVolume& found = found_[UniqueNameOf(*spec, "")];
+      found.spec = *spec;
+      found.device_mount_path = paths_.BlockMap(name);
       for (const std::string& uid : Names(paths_.BlockPublishDirectory(name), false)) {
-        found.pods.insert(uid);
+        found.specs[uid] = *spec;
       }
-      for (const std::string& uid : Names(paths_.BlockMap(name), false)) found.pods.insert(uid);
+      for (const std::string& uid : Names(paths_.BlockMap(name), false)) found.specs[uid] = *spec;
       for (const std::string& uid : Directories(paths_.Pods())) {
-        if (fs_.Stat(paths_.PodDeviceLink(uid, name)).ok()) found.pods.insert(uid);
+        if (fs_.Stat(paths_.PodDeviceLink(uid, name)).ok()) found.specs[uid] = *spec;
       }
     }
   }
@@ -164,8 +169,9 @@ class Scanner {
 
   mount::FileSystem& fs_;
   const Paths& paths_;
-  std::map<std::string, Found> found_;  // by unique name
+  std::map<std::string, FoundVolume> found_;  // by unique name
   std::vector<std::string> failures_;
+  std::vector<UnreadableVolume> unreadable_;
   bool refused_ = false;
 };
 
@@ -178,8 +184,16 @@ void AddFound(const DiskScan& scan, ActualState* state) {
     const std::string uid = found.pods.empty() ? "" : found.pods.front();
     const std::string name = UniqueNameOf(found.spec, uid);
     state->AddReconstructed(name, found.spec, found.device_mount_path);
-    for (const std::string& pod : found.pods) state->AddReconstructedPod(name, pod, found.spec);
+    for (const auto& [pod, spec] : found.specs) state->AddReconstructedPod(name, pod, spec);
   }
+}
+
+void AddUnreadable(const VolumeSpec& spec, const std::string& uid, const Paths& paths,
+                   ActualState* state) {
+  const std::string name = UniqueNameOf(spec, uid);
+  state->AddReconstructed(name, spec, paths.StagingTarget(spec.driver, spec.handle));
+  state->AddReconstructedPod(name, uid, spec);
+  state->Hold(name, uid);
 }
 
 }  // namespace csinative::volumemanager

@@ -7,6 +7,7 @@
 // Differs: staged volumes without any pod are found too; upstream leaks them.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,22 @@ struct FoundVolume {
   VolumeSpec spec;
   std::string device_mount_path;
   std::vector<std::string> pods;  // UIDs, sorted
+  // By UID: volumes of several names can share a handle.
+  std::map<std::string, VolumeSpec> specs;
+};
+
+// A pod's volume that is mounted, and whose vol_data.json does not say which one it is.
+struct UnreadableVolume {
+  std::string uid;
+  std::string name;  // of its directory: that of its PersistentVolume
 };
 
 struct DiskScan {
   std::vector<FoundVolume> volumes;
+  std::vector<std::string> pods;      // UIDs that have a directory
   std::vector<std::string> failures;  // what could not be read or removed, for the log
-  bool refused = false;               // something could not be removed: a new scan tries again
+  std::vector<UnreadableVolume> unreadable;
+  bool refused = false;  // something could not be removed: a new scan tries again
 };
 
 // Removes what a crash has left of staging directories before anything was staged in them, or after
@@ -34,5 +45,10 @@ DiskScan ScanDisk(mount::FileSystem& fs, const Paths& paths);
 
 // Enters everything as uncertain.
 void AddFound(const DiskScan& scan, ActualState* state);
+
+// Enters a volume that could not be read, once it is known what it may be. It is in use and stays
+// as it is until its pod mounts it again: what is mounted there was not seen.
+void AddUnreadable(const VolumeSpec& spec, const std::string& uid, const Paths& paths,
+                   ActualState* state);
 
 }  // namespace csinative::volumemanager

@@ -10,36 +10,50 @@
 #include "lib/base/strings.h"
 #include "lib/csi/calls.h"
 #include "lib/csi/identity.h"
-#include "lib/mount/ownership.h"
 #include "lib/mount/tree.h"
 #include "lib/mount/volume_data.h"
 
 namespace csinative::volumemanager {
+namespace {
+
+// volumemanager 14.4.
+constexpr Duration kSlowWalk = std::chrono::seconds(30);
+
+}  // namespace
 
 using ::csi::v1::NodePublishVolumeRequest;
 using ::csi::v1::NodeStageVolumeRequest;
 using ::csi::v1::NodeUnpublishVolumeRequest;
 using ::csi::v1::NodeUnstageVolumeRequest;
 
+async::Task<MonotonicTime> VolumeBackend::CallLimit() {
+  const async::TaskContext context = co_await async::CurrentContext();
+  co_return context.loop->Now() + deps_.config.call_timeout;
+}
+
 template <typename Request>
-async::Task<Status> VolumeBackend::Call(std::shared_ptr<rpc::Channel> channel, Request request) {
-  auto answer = co_await csi::Call<Request>(*channel, std::move(request));
+async::Task<Status> VolumeBackend::Call(std::shared_ptr<rpc::Channel> channel, Request request,
+                                        MonotonicTime limit) {
+  auto answer =
+      co_await async::WithDeadline(limit, csi::Call<Request>(*channel, std::move(request)));
   co_return answer.status();
 }
 template async::Task<Status> VolumeBackend::Call(std::shared_ptr<rpc::Channel>,
-                                                 NodeStageVolumeRequest);
+                                                 NodeStageVolumeRequest, MonotonicTime);
 template async::Task<Status> VolumeBackend::Call(std::shared_ptr<rpc::Channel>,
-                                                 NodePublishVolumeRequest);
+                                                 NodePublishVolumeRequest, MonotonicTime);
 template async::Task<Status> VolumeBackend::Call(std::shared_ptr<rpc::Channel>,
-                                                 NodeUnpublishVolumeRequest);
+                                                 NodeUnpublishVolumeRequest, MonotonicTime);
 template async::Task<Status> VolumeBackend::Call(std::shared_ptr<rpc::Channel>,
-                                                 NodeUnstageVolumeRequest);
+                                                 NodeUnstageVolumeRequest, MonotonicTime);
 
-async::Task<Outcome> VolumeBackend::Open(std::string name, const char* context, Driver* driver) {
+async::Task<Outcome> VolumeBackend::Open(std::string name, const char* context, MonotonicTime limit,
+                                         Driver* driver) {
   auto channel = deps_.drivers->Find(name);
   if (!channel.ok()) co_return Outcome::Transient(channel.status().WithContext(context));
   driver->channel = *std::move(channel);
-  auto capabilities = co_await csi::GetNodeCapabilities(*driver->channel);
+  auto capabilities =
+      co_await async::WithDeadline(limit, csi::GetNodeCapabilities(*driver->channel));
   if (!capabilities.ok()) {
     Outcome failed = OutcomeOfCall(capabilities.status());
     // Differs: upstream takes it for the end of what an earlier attempt may have done.
@@ -51,10 +65,11 @@ async::Task<Outcome> VolumeBackend::Open(std::string name, const char* context, 
 }
 
 async::Task<Result<SecretData>> VolumeBackend::ReadSecret(std::optional<kube::ObjectName> name,
-                                                          const char* reference) {
+                                                          const char* reference,
+                                                          MonotonicTime limit) {
   SecretData data;
   if (!name) co_return std::move(data);
-  auto secret = co_await deps_.client->Get<core::Secret>(*name);
+  auto secret = co_await async::WithDeadline(limit, deps_.client->Get<core::Secret>(*name));
   if (!secret.ok()) {
     co_return secret.status().WithContext(
         StrCat("fetching ", reference, " ", name->ns, "/", name->name,
@@ -107,6 +122,16 @@ async::Task<Status> VolumeBackend::ForgiveIfGone(Status failure, std::string pat
   co_return Status();
 }
 
+// Differs: upstream takes the driver at its word and forgets the mount. Mounts of attempts whose
+// answers were lost can lie on one another, and each call takes one off.
+async::Task<Status> VolumeBackend::CheckUnmounted(std::string target) {
+  const auto mounted =
+      co_await OnDisk([target](mount::FileSystem& fs) { return fs.IsMountPoint(target); });
+  if (!mounted.ok() || !*mounted) co_return Status();
+  co_return FailedPreconditionError(
+      StrCat("the driver says that the volume is unpublished, but [", target, "] is mounted"));
+}
+
 async::Task<Result<VolumeBackend::Attachment>> VolumeBackend::ReadAttachment(VolumeSpec spec) {
   const std::string name = AttachmentName(spec.handle, spec.driver, deps_.config.node);
   auto attachment = co_await deps_.client->Get<storage::VolumeAttachment>({"", name});
@@ -136,30 +161,26 @@ async::Task<Result<VolumeBackend::Attachment>> VolumeBackend::ReadAttachment(Vol
 
 async::Task<Outcome> VolumeBackend::MountDevice(VolumeSpec spec, PodFacts pod,
                                                 StringMap publish_context) {
-  co_return co_await async::WithTimeout(
-      deps_.config.call_timeout,
-      Stage(std::move(spec), std::move(pod), std::move(publish_context)));
-}
-
-async::Task<Outcome> VolumeBackend::Stage(VolumeSpec spec, PodFacts pod,
-                                          StringMap publish_context) {
+  const MonotonicTime limit = co_await CallLimit();
+  // The data file is then all that is left of it.
+  const bool keep = MaybeStagedBefore(spec);
   Driver driver;
   Outcome opened = co_await Open(
       spec.driver, "kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient",
-      &driver);
+      limit, &driver);
   if (!opened.ok()) co_return opened;
   // Differs: upstream makes the staging directory here too and never removes it.
   if (!driver.features.stage) co_return Outcome();
   RequestParts parts;
   parts.publish_context = std::move(publish_context);
   parts.mount_group = pod.fs_group;
-  auto secrets = co_await ReadSecret(spec.stage_secret, "NodeStageSecretRef");
+  auto secrets = co_await ReadSecret(spec.stage_secret, "NodeStageSecretRef", limit);
   if (!secrets.ok()) co_return Outcome::Transient(secrets.status());
   parts.secrets = *std::move(secrets);
   const std::string directory = paths_.Staged(spec.driver, spec.handle);
   const std::string staging = paths_.StagingTarget(spec.driver, spec.handle);
   Status prepared = co_await OnDisk(
-      [directory, staging, data = StagedDataOf(spec)](mount::FileSystem& fs) -> Status {
+      [directory, staging, keep, data = StagedDataOf(spec)](mount::FileSystem& fs) -> Status {
         Status made = fs.MakeDirectories(staging, kDirectoryMode);
         if (!made.ok()) {
           return made.WithContext(StrCat(
@@ -167,14 +188,14 @@ async::Task<Outcome> VolumeBackend::Stage(VolumeSpec spec, PodFacts pod,
         }
         Status saved = mount::SaveVolumeData(fs, directory, data);
         if (saved.ok()) return saved;
-        (void)mount::RemoveVolumeDirectory(fs, directory, kStagingLeaf);
+        if (!keep) (void)mount::RemoveVolumeDirectory(fs, directory, kStagingLeaf);
         return saved.WithContext("kubernetes.io/csi: failed to save volume info data");
       });
   // There may be a directory to remove.
   if (!prepared.ok()) co_return Outcome::Uncertain(std::move(prepared));
   Outcome staged = OutcomeOfCall(co_await Call<NodeStageVolumeRequest>(
-      driver.channel, StageRequest(spec, driver.features, staging, parts)));
-  if (!staged.ok() && staged.kind == FailureKind::kFinal) {
+      driver.channel, StageRequest(spec, driver.features, staging, parts), limit));
+  if (!staged.ok() && staged.kind == FailureKind::kFinal && !keep) {
     co_return co_await CleanUp(std::move(staged), directory, kStagingLeaf);
   }
   co_return staged;
@@ -184,18 +205,12 @@ async::Task<Outcome> VolumeBackend::Stage(VolumeSpec spec, PodFacts pod,
 
 async::Task<Outcome> VolumeBackend::SetUp(VolumeSpec spec, PodFacts pod, StringMap publish_context,
                                           Previous previous) {
-  co_return co_await async::WithTimeout(
-      deps_.config.call_timeout,
-      Publish(std::move(spec), std::move(pod), std::move(publish_context), previous));
-}
-
-async::Task<Outcome> VolumeBackend::Publish(VolumeSpec spec, PodFacts pod,
-                                            StringMap publish_context, Previous previous) {
+  const MonotonicTime limit = co_await CallLimit();
   const auto object = deps_.driver_object(spec.driver);
   const DriverTraits traits = TraitsOf(object);
   Driver driver;
   Outcome opened = co_await Open(
-      spec.driver, "kubernetes.io/csi: mounter.SetUpAt failed to get CSI client", &driver);
+      spec.driver, "kubernetes.io/csi: mounter.SetUpAt failed to get CSI client", limit, &driver);
   if (!opened.ok()) co_return opened;
   Status lifecycle = CheckLifecycle(spec, traits, object);
   if (!lifecycle.ok()) {
@@ -215,7 +230,7 @@ async::Task<Outcome> VolumeBackend::Publish(VolumeSpec spec, PodFacts pod,
   RequestParts parts;
   parts.publish_context = std::move(publish_context);
   parts.mount_group = pod.fs_group;
-  auto secrets = co_await ReadSecret(spec.publish_secret, "NodePublishSecretRef");
+  auto secrets = co_await ReadSecret(spec.publish_secret, "NodePublishSecretRef", limit);
   if (!secrets.ok()) co_return Outcome::Transient(secrets.status());
   parts.secrets = *std::move(secrets);
   const std::string directory = paths_.PodVolume(pod.uid, spec.name);
@@ -239,7 +254,8 @@ async::Task<Outcome> VolumeBackend::Publish(VolumeSpec spec, PodFacts pod,
   const std::string staging = staged ? paths_.StagingTarget(spec.driver, spec.handle) : "";
   const StringMap context = traits.pod_info ? PodInfo(pod, spec) : StringMap();
   Outcome published = OutcomeOfCall(co_await Call<NodePublishVolumeRequest>(
-      driver.channel, PublishRequest(spec, driver.features, staging, target, context, parts)));
+      driver.channel, PublishRequest(spec, driver.features, staging, target, context, parts),
+      limit));
   if (!published.ok()) {
     if (published.kind == FailureKind::kFinal && previous == Previous::kNew) {
       co_return co_await CleanUp(std::move(published), directory, kMountLeaf);
@@ -249,32 +265,45 @@ async::Task<Outcome> VolumeBackend::Publish(VolumeSpec spec, PodFacts pod,
   if (driver.features.mount_group || !NeedsOwnership(spec, pod, *traits.fs_group_policy)) {
     co_return Outcome();
   }
-  Status owned = co_await OnDisk(
-      [target, options = mount::OwnershipOptions{*pod.fs_group, pod.change}](
-          mount::FileSystem& fs) { return mount::SetVolumeOwnership(fs, target, options); });
-  if (owned.ok()) co_return Outcome();
-  co_return Outcome::Uncertain(
-      owned.WithContext(StrCat("kubernetes.io/csi: applyFSGroup failed for vol ", spec.handle)));
+  co_return co_await ApplyGroup(spec.handle, target, {*pod.fs_group, pod.change});
+}
+
+async::Task<Outcome> VolumeBackend::ApplyGroup(std::string handle, std::string target,
+                                               mount::OwnershipOptions options) {
+  Status turn = co_await walks_.Acquire();
+  if (!turn.ok()) co_return Outcome::Uncertain(std::move(turn));
+  const async::TaskContext context = co_await async::CurrentContext();
+  const async::ScopedTimer slow(*context.loop, context.loop->Now() + kSlowWalk, [this, &target] {
+    deps_.log.Info("Giving a volume to its pod's group takes long, and the pod waits for it",
+                   "path", target);
+  });
+  auto refused = co_await OnDisk([target, options](mount::FileSystem& fs) {
+    return mount::SetVolumeOwnership(fs, target, options);
+  });
+  walks_.Release();
+  if (!refused.ok()) {
+    co_return Outcome::Uncertain(refused.status().WithContext(
+        StrCat("kubernetes.io/csi: applyFSGroup failed for vol ", handle)));
+  }
+  if (refused->entries != 0) {
+    deps_.log.Error(refused->first, "Not all of the volume could be given to the pod's group",
+                    "path", target, "fsGroup", options.gid, "entries", refused->entries);
+  }
+  co_return Outcome();
 }
 
 // --- tear down -----------------------------------------------------------------------------------
 
-async::Task<Outcome> VolumeBackend::TearDown(VolumeSpec spec, std::string pod_uid) {
-  co_return co_await async::WithTimeout(deps_.config.call_timeout,
-                                        Unpublish(std::move(spec), std::move(pod_uid)));
-}
-
 // Differs: driver and handle are remembered, and not read from vol_data.json again. With upstream a
 // file that was lost meanwhile keeps the volume mounted and its pod terminating.
-async::Task<Outcome> VolumeBackend::Unpublish(VolumeSpec spec, std::string pod_uid) {
+async::Task<Outcome> VolumeBackend::TearDown(VolumeSpec spec, std::string pod_uid) {
   const std::string directory = paths_.PodVolume(pod_uid, spec.name);
   const std::string target = paths_.PublishTarget(pod_uid, spec.name);
   Status cleaned = co_await OnDisk(
       [subpaths = paths_.PodSubpaths(pod_uid, spec.name)](mount::FileSystem& fs) -> Status {
         const auto there = fs.Stat(subpaths);
         if (!there.ok() && mount::IsMissing(there.status())) return Status();
-        CSI_RETURN_IF_ERROR(mount::UnmountAll(fs, subpaths));
-        CSI_RETURN_IF_ERROR(mount::RemoveTree(fs, subpaths));
+        CSI_RETURN_IF_ERROR(mount::RemoveSubpaths(fs, subpaths));
         (void)mount::RemoveEmptyDirectories(fs, mount::ParentOf(subpaths));
         return Status();
       });
@@ -282,6 +311,7 @@ async::Task<Outcome> VolumeBackend::Unpublish(VolumeSpec spec, std::string pod_u
   if (!cleaned.ok()) {
     co_return Outcome::Transient(cleaned.WithContext("error cleaning subPath mounts"));
   }
+  const MonotonicTime limit = co_await CallLimit();
   auto channel = deps_.drivers->Find(spec.driver);
   if (!channel.ok()) {
     co_return Outcome::Transient(channel.status().WithContext(
@@ -290,8 +320,13 @@ async::Task<Outcome> VolumeBackend::Unpublish(VolumeSpec spec, std::string pod_u
   NodeUnpublishVolumeRequest request;
   request.set_volume_id(spec.handle);
   request.set_target_path(target);
-  Status unpublished = co_await Call<NodeUnpublishVolumeRequest>(*channel, std::move(request));
-  if (!unpublished.ok()) unpublished = co_await ForgiveIfGone(std::move(unpublished), target);
+  Status unpublished =
+      co_await Call<NodeUnpublishVolumeRequest>(*channel, std::move(request), limit);
+  if (unpublished.ok()) {
+    unpublished = co_await CheckUnmounted(target);
+  } else {
+    unpublished = co_await ForgiveIfGone(std::move(unpublished), target);
+  }
   if (!unpublished.ok()) {
     co_return unpublished.WithContext("kubernetes.io/csi: Unmounter.TearDownAt failed");
   }
@@ -303,10 +338,6 @@ async::Task<Outcome> VolumeBackend::Unpublish(VolumeSpec spec, std::string pod_u
 // --- unmount device ------------------------------------------------------------------------------
 
 async::Task<Outcome> VolumeBackend::UnmountDevice(VolumeSpec spec) {
-  co_return co_await async::WithTimeout(deps_.config.call_timeout, Unstage(std::move(spec)));
-}
-
-async::Task<Outcome> VolumeBackend::Unstage(VolumeSpec spec) {
   const std::string directory = paths_.Staged(spec.driver, spec.handle);
   const std::string staging = paths_.StagingTarget(spec.driver, spec.handle);
   // Whether something may be staged: a driver that does not stage has no data file.
@@ -327,17 +358,20 @@ async::Task<Outcome> VolumeBackend::Unstage(VolumeSpec spec) {
     return data.ok();
   });
   if (!staged.ok()) co_return staged.status();
+  const MonotonicTime limit = co_await CallLimit();
   if (*staged) {
     Driver driver;
     Outcome opened = co_await Open(
         spec.driver,
-        "kubernetes.io/csi: attacher.UnmountDevice failed to create newCsiDriverClient", &driver);
+        "kubernetes.io/csi: attacher.UnmountDevice failed to create newCsiDriverClient", limit,
+        &driver);
     if (!opened.ok()) co_return opened;
     if (driver.features.stage) {
       NodeUnstageVolumeRequest request;
       request.set_volume_id(spec.handle);
       request.set_staging_target_path(staging);
-      Status unstaged = co_await Call<NodeUnstageVolumeRequest>(driver.channel, std::move(request));
+      Status unstaged =
+          co_await Call<NodeUnstageVolumeRequest>(driver.channel, std::move(request), limit);
       if (!unstaged.ok()) unstaged = co_await ForgiveIfGone(std::move(unstaged), staging);
       if (!unstaged.ok()) {
         co_return unstaged.WithContext("kubernetes.io/csi: attacher.UnmountDevice failed");

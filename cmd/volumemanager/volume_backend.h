@@ -4,8 +4,9 @@
 // the driver, in which order, and what a failure leaves behind (volumemanager-csi 9 and 10). Knows
 // nothing of desired and actual state. Loop only.
 //
-// Each function is one operation with one time limit for its calls. If the process dies at any
-// await, vol_data.json is on disk before the call that needs it to be undone.
+// Each function is one operation with one time limit for its calls. Work on the disk has none: it
+// cannot be given up, so the operation lasts as long, and no second one joins it. If the process
+// dies at any await, vol_data.json is on disk before the call that needs it to be undone.
 #pragma once
 
 #include <functional>
@@ -22,12 +23,18 @@
 #include "cmd/volumemanager/requests.h"
 #include "cmd/volumemanager/volume_spec.h"
 #include "lib/async/blocking.h"
+#include "lib/async/sync.h"
 #include "lib/async/task.h"
 #include "lib/kube/client.h"
 #include "lib/log/logger.h"
 #include "lib/mount/file_system.h"
+#include "lib/mount/ownership.h"
 
 namespace csinative::volumemanager {
+
+// How many walks through volumes, to change their group, go on at one time: half of the threads
+// that work on the disk (program.h).
+inline constexpr size_t kMaxWalks = 8;
 
 class VolumeBackend {
  public:
@@ -39,10 +46,13 @@ class VolumeBackend {
     const DriverRegistry* drivers;
     // From the cache of CSIDriver objects.
     std::function<std::optional<storage::CSIDriver>(const std::string& driver)> driver_object;
+    // Whether an earlier run may have staged the volume, and nobody has found out since.
+    std::function<bool(const std::string& volume)> maybe_staged_before;
     Config config;
     log::Logger log;
   };
-  explicit VolumeBackend(Deps deps) : deps_(std::move(deps)), paths_(deps_.config.root) {}
+  explicit VolumeBackend(Deps deps)
+      : deps_(std::move(deps)), paths_(deps_.config.root), walks_(kMaxWalks) {}
 
   const Paths& paths() const { return paths_; }
   DriverTraits Traits(const std::string& driver) const {
@@ -89,6 +99,11 @@ class VolumeBackend {
     NodeFeatures features;
   };
 
+  // Until when the calls of an operation that starts now have to be answered.
+  async::Task<MonotonicTime> CallLimit();
+
+  // Not under a time limit: the work would go on, and each retry would add to it until it holds all
+  // threads of the pool.
   template <typename F>
   async::Task<std::invoke_result_t<F&, mount::FileSystem&>> OnDisk(F fn) {
     mount::FileSystem* fs = deps_.fs;
@@ -96,32 +111,37 @@ class VolumeBackend {
                                        [fs, f = std::move(fn)]() mutable { return f(*fs); });
   }
   template <typename Request>
-  static async::Task<Status> Call(std::shared_ptr<rpc::Channel> channel, Request request);
+  static async::Task<Status> Call(std::shared_ptr<rpc::Channel> channel, Request request,
+                                  MonotonicTime limit);
 
   // The features are filled when Ok.
-  async::Task<Outcome> Open(std::string name, const char* context, Driver* driver);
+  async::Task<Outcome> Open(std::string name, const char* context, MonotonicTime limit,
+                            Driver* driver);
   async::Task<Result<SecretData>> ReadSecret(std::optional<kube::ObjectName> name,
-                                             const char* reference);
+                                             const char* reference, MonotonicTime limit);
   // Ends what was begun: clean-up of a directory whose leaf is not mounted.
   async::Task<Status> RemoveDirectory(std::string directory, const char* leaf);
   // The same after a final failure. Uncertain if the leaf is mounted all the same, or cannot go.
   async::Task<Outcome> CleanUp(Outcome failure, std::string directory, const char* leaf);
   // Ok if the driver does not know the volume any more and nothing is mounted at `path`.
   async::Task<Status> ForgiveIfGone(Status failure, std::string path);
+  // After an Ok of the driver: fails as long as something is mounted at `target` all the same.
+  async::Task<Status> CheckUnmounted(std::string target);
   async::Task<Status> RemoveBlockDirectories(std::string name);
+  bool MaybeStagedBefore(const VolumeSpec& spec) const {
+    return deps_.maybe_staged_before &&
+           deps_.maybe_staged_before(UniqueVolumeName(spec.driver, spec.handle));
+  }
 
-  async::Task<Outcome> Stage(VolumeSpec spec, PodFacts pod, StringMap publish_context);
-  async::Task<Outcome> Publish(VolumeSpec spec, PodFacts pod, StringMap publish_context,
-                               Previous previous);
-  async::Task<Outcome> Unpublish(VolumeSpec spec, std::string pod_uid);
-  async::Task<Outcome> Unstage(VolumeSpec spec);
-  async::Task<Outcome> StageBlock(VolumeSpec spec, StringMap publish_context);
+  // Gives the published volume to the pod's group.
+  async::Task<Outcome> ApplyGroup(std::string handle, std::string target,
+                                  mount::OwnershipOptions options);
   async::Task<Outcome> PublishBlock(VolumeSpec spec, PodFacts pod, StringMap publish_context);
-  async::Task<Outcome> UnpublishBlock(VolumeSpec spec, std::string pod_uid);
-  async::Task<Outcome> UnstageBlock(VolumeSpec spec);
 
   const Deps deps_;
   const Paths paths_;
+  // A walk through a large volume holds its thread for hours: some threads stay for the rest.
+  async::Semaphore walks_;
 };
 
 }  // namespace csinative::volumemanager

@@ -9,6 +9,7 @@
 #include "lib/async/scope.h"
 #include "lib/async/sleep.h"
 #include "lib/base/strings.h"
+#include "lib/kube/errors.h"
 
 namespace csinative::volumemanager {
 namespace {
@@ -17,6 +18,14 @@ namespace {
 // how long that may take to change: a removed mount can be busy for a moment.
 constexpr int kScans = 5;
 constexpr Duration kScanAgainAfter = std::chrono::milliseconds(200);
+
+// The same for reading from the API which volume it is that the disk does not tell: until then
+// nothing is unmounted, and nothing taken off the Node's list.
+constexpr int kReads = 60;
+constexpr Duration kReadAgainAfter = std::chrono::seconds(1);
+
+// Pod: the UID that a static pod has on its node. Its mirror bears it under both keys.
+constexpr std::string_view kAnnConfigHash = "kubernetes.io/config.hash";
 
 void PruneMetadata(meta::ObjectMeta* metadata) {
   metadata->clear_ownerreferences();
@@ -104,8 +113,9 @@ void PrunePod(core::Pod* pod) {
   PruneMetadata(metadata);
   metadata->clear_labels();
   const bool mirror = apis::HasEntry(metadata->annotations(), apis::kAnnConfigMirror);
-  metadata->clear_annotations();
-  if (mirror) apis::SetEntry(metadata->mutable_annotations(), apis::kAnnConfigMirror, "");
+  apis::KeepEntries(metadata->mutable_annotations(), [mirror](std::string_view key) {
+    return mirror && (key == apis::kAnnConfigMirror || key == kAnnConfigHash);
+  });
   PruneSpec(pod->mutable_spec());
   core::PodStatus status;
   status.set_phase(pod->status().phase());
@@ -120,6 +130,12 @@ void PrunePod(core::Pod* pod) {
   PruneStatuses(status.mutable_containerstatuses());
   PruneStatuses(status.mutable_ephemeralcontainerstatuses());
   *pod->mutable_status() = std::move(status);
+}
+
+// Whether reading an object again can help.
+bool MayPass(const Status& failure) {
+  return !kube::IsNotFound(failure) && !kube::IsForbidden(failure) &&
+         failure.code() != Code::kInvalidArgument;
 }
 
 bool IsMirror(const core::Pod& pod) {
@@ -146,6 +162,12 @@ VolumeManager::VolumeManager(Deps deps)
                 .blocking = deps_.blocking,
                 .drivers = &drivers_,
                 .driver_object = [this](const std::string& name) { return DriverObject(name); },
+                .maybe_staged_before =
+                    [this](const std::string& name) {
+                      const ActualVolume* volume = state_.actual.Find(name);
+                      return volume != nullptr && volume->reconstructed &&
+                             volume->device == DeviceState::kUncertain;
+                    },
                 .config = deps_.config,
                 .log = deps_.log}),
       populator_(
@@ -193,6 +215,7 @@ void VolumeManager::FeedControllers() {
   pods_.set_prune(PrunePod);
   auto on_node = [this](const core::Node& node) {
     in_use_.OnNode(node);
+    node_info_.OnNode(node.metadata().uid());
     state_.reconcile.Notify();
   };
   nodes_.AddHandler({.on_add = [on_node](const core::Node& n, kube::AddKind) { on_node(n); },
@@ -204,17 +227,14 @@ void VolumeManager::FeedControllers() {
        .on_update = [on_driver](const storage::CSIDriver&,
                                 const storage::CSIDriver&) { on_driver(); },
        .on_delete = [on_driver](const storage::CSIDriver&) { on_driver(); }});
-  pods_.AddHandler({.on_add =
-                        [this](const core::Pod& pod, kube::AddKind) {
-                          if (!IsMirror(pod)) populator_.OnPod(pod);
-                        },
+  pods_.AddHandler({.on_add = [this](const core::Pod& pod, kube::AddKind) { OnPod(pod); },
                     .on_update =
                         [this](const core::Pod& old_pod, const core::Pod& pod) {
                           // A new pod under an old name.
                           if (old_pod.metadata().uid() != pod.metadata().uid()) {
                             populator_.OnPodGone(old_pod);
                           }
-                          if (!IsMirror(pod)) populator_.OnPod(pod);
+                          OnPod(pod);
                         },
                     .on_delete = [this](const core::Pod& pod) { populator_.OnPodGone(pod); }});
   drivers_.set_on_change([this] {
@@ -222,6 +242,14 @@ void VolumeManager::FeedControllers() {
     state_.pending.ClearBackoff();
     state_.reconcile.Notify();
   });
+}
+
+void VolumeManager::OnPod(const core::Pod& pod) {
+  if (!IsMirror(pod)) return populator_.OnPod(pod);
+  // Directories of a static pod bear the hash of its configuration.
+  for (const std::string_view key : {apis::kAnnConfigMirror, kAnnConfigHash}) {
+    state_.pods.AddStatic(std::string(apis::GetEntryOr(pod.metadata().annotations(), key)));
+  }
 }
 
 async::Task<Result<DiskScan>> VolumeManager::ReadDisk() {
@@ -246,8 +274,43 @@ async::Task<Status> VolumeManager::PrepareDisk() {
     deps_.log.Error(failure, "Could not reconstruct a volume information");
   }
   AddFound(*scan, &state_.actual);
+  for (const std::string& uid : scan->pods) state_.pods.AddDirectory(uid);
+  unreadable_ = std::move(scan->unreadable);
   deps_.log.Info("Reconstructed volumes from disk", "volumes", scan->volumes.size());
   co_return Status();
+}
+
+async::Task<Result<VolumeSpec>> VolumeManager::ReadSpec(std::string volume) {
+  auto object = co_await deps_.client->Get<core::PersistentVolume>({"", volume});
+  if (!object.ok()) co_return object.status();
+  if (!object->spec().persistentvolumesource().has_csi()) {
+    co_return InvalidArgumentError(StrCat("PV ", volume, " is not of a CSI driver"));
+  }
+  co_return SpecOf(*object, false);
+}
+
+// Differs: upstream tries to unmount such a volume once, which fails, and then lets go of it: it
+// can be detached while it is mounted.
+async::Task<void> VolumeManager::Identify(std::vector<UnreadableVolume> volumes) {
+  // Before that nobody can be asked.
+  if (!volumes.empty() && !(co_await nodes_.WaitForSync()).ok()) co_return;
+  for (const UnreadableVolume& volume : volumes) {
+    auto spec = co_await ReadSpec(volume.name);
+    for (int tries = 1; tries < kReads && !spec.ok() && MayPass(spec.status()); ++tries) {
+      if (!(co_await async::Sleep(kReadAgainAfter)).ok()) co_return;
+      spec = co_await ReadSpec(volume.name);
+    }
+    const std::string path = paths_.PublishTarget(volume.uid, volume.name);
+    if (spec.ok()) {
+      AddUnreadable(*spec, volume.uid, paths_, &state_.actual);
+      deps_.log.Error(nullptr, "Volume without readable vol_data.json is left mounted", "path",
+                      path, "driver", spec->driver, "volumeHandle", spec->handle);
+    } else {
+      deps_.log.Error(spec.status(), "Unknown volume is left mounted", "path", path);
+    }
+  }
+  state_.disk_known = true;
+  state_.reconcile.Notify();
 }
 
 async::Task<void> VolumeManager::WatchPods(async::Scope* scope) {
@@ -268,11 +331,11 @@ async::Task<Status> VolumeManager::Run() {
   async::Scope scope(*deps_.loop, context.cancel);
   deps_.log.Info("Starting volume manager", "node", deps_.config.node, "root", deps_.config.root);
   scope.Spawn(broadcaster_.Run());
+  scope.Spawn(Identify(std::move(unreadable_)));
   scope.Spawn(nodes_.Run());
   scope.Spawn(driver_objects_.Run());
   scope.Spawn(WatchPods(&scope));
-  scope.Spawn(
-      [](NodeInfo* info) -> async::Task<void> { (void)co_await info->Initialize(); }(&node_info_));
+  scope.Spawn(node_info_.Run());
   scope.Spawn(sockets_.Run());
   scope.Spawn(populator_.Run());
   scope.Spawn(reconciler_.Run());

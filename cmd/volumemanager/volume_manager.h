@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "apis/core/v1/node.pb.h"
 #include "apis/core/v1/pod.pb.h"
@@ -70,7 +71,11 @@ class VolumeManager {
  private:
   async::Task<Result<DiskScan>> ReadDisk();
   async::Task<Status> PrepareDisk();
+  // Asks the API which volumes these are.
+  async::Task<void> Identify(std::vector<UnreadableVolume> volumes);
+  async::Task<Result<VolumeSpec>> ReadSpec(std::string volume);
   void FeedControllers();
+  void OnPod(const core::Pod& pod);
   std::optional<storage::CSIDriver> DriverObject(const std::string& name) const {
     return driver_objects_.Get(name);
   }
@@ -78,6 +83,7 @@ class VolumeManager {
 
   const Deps deps_;
   const Paths paths_;
+  std::vector<UnreadableVolume> unreadable_;  // until Run() has started to identify them
   NodeState state_;
   DriverRegistry drivers_;
   kube::EventBroadcaster broadcaster_;

@@ -42,6 +42,10 @@ void VolumesInUse::MarkReported(const core::Node& node) {
 }
 
 void VolumesInUse::OnNode(const core::Node& node) {
+  // One that was found on disk, or taken in, before it was attached.
+  for (const core::AttachedVolume& attached : node.status().volumesattached()) {
+    deps_.state->actual.MarkAttachable(attached.name());
+  }
   MarkReported(node);
   deps_.state->report.Notify();
 }
@@ -68,20 +72,28 @@ async::Task<void> VolumesInUse::Run() {
 async::Task<Status> VolumesInUse::Write() {
   // Before everything that is mounted is known, the list of the last run is the safe one.
   if (!deps_.state->states_synced) co_return Status();
-  const auto node = deps_.nodes->Get(deps_.config.node);
-  if (!node) co_return Status();
-  const std::set<std::string> volumes = ComputeVolumesInUse(*deps_.state);
-  const auto& listed = node->status().volumesinuse();
-  if (volumes == std::set<std::string>(listed.begin(), listed.end())) {
-    MarkReported(*node);
-    co_return Status();
+  constexpr int kTries = 3;
+  for (int i = 0; i < kTries; ++i) {
+    const auto node = deps_.nodes->Get(deps_.config.node);
+    if (!node) co_return Status();
+    const std::set<std::string> volumes = ComputeVolumesInUse(*deps_.state);
+    const auto& listed = node->status().volumesinuse();
+    if (volumes == std::set<std::string>(listed.begin(), listed.end())) {
+      MarkReported(*node);
+      co_return Status();
+    }
+    auto patched = co_await deps_.client->Patch<core::Node>(
+        {"", deps_.config.node}, kube::PatchType::kStrategic, PatchOf(volumes), "status");
+    if (!patched.ok()) co_return patched.status();
+    // A Node that the watch brought meanwhile may be newer than the answer: it stays.
+    const auto cached = deps_.nodes->Get(deps_.config.node);
+    if (cached && cached->metadata().resourceversion() == node->metadata().resourceversion()) {
+      deps_.nodes->OverwriteForNow(*patched);
+      MarkReported(*patched);
+      co_return Status();
+    }
   }
-  auto patched = co_await deps_.client->Patch<core::Node>(
-      {"", deps_.config.node}, kube::PatchType::kStrategic, PatchOf(volumes), "status");
-  if (!patched.ok()) co_return patched.status();
-  deps_.nodes->OverwriteForNow(*patched);
-  MarkReported(*patched);
-  co_return Status();
+  co_return UnavailableError("the Node changes too quickly");
 }
 
 }  // namespace csinative::volumemanager

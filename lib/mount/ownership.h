@@ -17,10 +17,19 @@ struct OwnershipOptions {
   OwnershipChange change = OwnershipChange::kAlways;
 };
 
+// What stays as it was because the volume does not let anybody change it: it is mounted read-only,
+// its server maps root to nobody, or it has no owners and modes.
+struct OwnershipRefusals {
+  uint64_t entries = 0;
+  Status first;
+};
+
 // Gives everything at and below `path` the group, and the group the right to read, write and enter;
 // new files inherit it. Links themselves change their group, nothing is followed.
-// Differs: an entry that is right already is not touched, and an entry that cannot be changed fails
-// the call once all others are done; upstream only logs it.
-Status SetVolumeOwnership(FileSystem& fs, const std::string& path, const OwnershipOptions& options);
+// Differs: an entry that is right already is not touched, and a change that fails for another
+// reason than a refusal (an error of the device) fails the call once all others are done; upstream
+// only logs it.
+Result<OwnershipRefusals> SetVolumeOwnership(FileSystem& fs, const std::string& path,
+                                             const OwnershipOptions& options);
 
 }  // namespace csinative::mount

@@ -5,6 +5,26 @@
 #include "lib/mount/volume_data.h"
 
 namespace csinative::mount {
+namespace {
+
+// One entry that something was mounted on.
+Status RemoveMountPlace(FileSystem& fs, const std::string& path) {
+  const auto info = fs.Stat(path);
+  if (!info.ok()) return IsMissing(info.status()) ? Status() : info.status();
+  CSI_ASSIGN_OR_RETURN(const bool mounted, fs.IsMountPoint(path));
+  if (mounted) {
+    return FailedPreconditionError(StrCat("cannot remove ", path, ": it is a mount point"));
+  }
+  if (info->type == FileType::kFile) {
+    CSI_ASSIGN_OR_RETURN(const std::string content, fs.ReadFile(path));
+    if (!content.empty()) {
+      return FailedPreconditionError(StrCat("cannot remove ", path, ": the file is not empty"));
+    }
+  }
+  return RemoveIfPresent(fs, path);  // of a directory: only an empty one
+}
+
+}  // namespace
 
 Status RemoveIfPresent(FileSystem& fs, const std::string& path) {
   Status removed = fs.Remove(path);
@@ -76,6 +96,35 @@ Status UnmountAll(FileSystem& fs, const std::string& path) {
     CSI_RETURN_IF_ERROR(fs.Unmount(place));
   }
   return Status();
+}
+
+Status RemoveSubpaths(FileSystem& fs, const std::string& path) {
+  const auto containers = fs.List(path);
+  if (!containers.ok()) return IsMissing(containers.status()) ? Status() : containers.status();
+  CSI_RETURN_IF_ERROR(UnmountAll(fs, path));
+  Status first;
+  auto note = [&first](Status status) {
+    if (first.ok()) first = std::move(status);
+  };
+  for (const DirectoryEntry& container : *containers) {
+    const std::string directory = StrCat(path, "/", container.name);
+    if (container.type != FileType::kDirectory) {
+      note(FailedPreconditionError(StrCat("cannot remove ", directory, ": it is no directory")));
+      continue;
+    }
+    const auto indexes = fs.List(directory);
+    if (!indexes.ok()) {
+      note(indexes.status());
+      continue;
+    }
+    Status removed;
+    for (const DirectoryEntry& index : *indexes) {
+      Status gone = RemoveMountPlace(fs, StrCat(directory, "/", index.name));
+      if (removed.ok()) removed = std::move(gone);
+    }
+    note(removed.ok() ? RemoveIfPresent(fs, directory) : removed);
+  }
+  return first.ok() ? RemoveIfPresent(fs, path) : first;
 }
 
 }  // namespace csinative::mount

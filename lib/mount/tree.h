@@ -29,4 +29,10 @@ bool RemoveEmptyDirectories(FileSystem& fs, const std::string& path);
 // Unmounts everything at and below `path`, deepest first.
 Status UnmountAll(FileSystem& fs, const std::string& path);
 
+// Undoes the subpaths of a volume, <path>/<container>/<index> (volumemanager 14.3): unmounts them,
+// then removes the empty files and directories that they were mounted on, and the directories above
+// them. Content was left by nobody who knows these places, so it stays, and is the failure that
+// names it, once all else is removed.
+Status RemoveSubpaths(FileSystem& fs, const std::string& path);
+
 }  // namespace csinative::mount

@@ -220,9 +220,9 @@ TEST_F(ReportTest, LeaseIsRenewedHoweverManyRequestsWait) {
   Program& provisioner = StartLeader(kProvisioner, eager);
   size_t waiting = 0;
   api_->api().set_fault_hook([&waiting](const apiserver::RequestInfo& request) {
-    const bool slow = request.resource != "leases" &&
-                      (request.verb == "patch" || request.verb == "create" ||
-                       request.verb == "update");
+    const bool slow =
+        request.resource != "leases" &&
+        (request.verb == "patch" || request.verb == "create" || request.verb == "update");
     if (slow) ++waiting;
     return apiserver::Fault{.delay = slow ? seconds(60) : Duration(0)};
   });
@@ -245,8 +245,7 @@ TEST_F(ReportTest, LeaseIsRenewedHoweverManyRequestsWait) {
   ASSERT_TRUE(Until([&] { return waiting >= 200; })) << waiting;
   const int renewed = attacher.Lines("\"Successfully renewed lease\"");
   const int renewed_too = provisioner.Lines("\"Successfully renewed lease\"");
-  EXPECT_FALSE(
-      Until([&] { return !attacher.Running() || !provisioner.Running(); }, seconds(8)));
+  EXPECT_FALSE(Until([&] { return !attacher.Running() || !provisioner.Running(); }, seconds(8)));
   EXPECT_GE(attacher.Lines("\"Successfully renewed lease\""), renewed + 4);
   EXPECT_GE(provisioner.Lines("\"Successfully renewed lease\""), renewed_too + 4);
 }

@@ -429,9 +429,8 @@ TEST_F(ReflectorTest, AnotherObjectInPlaceOfAListIsNoEmptyList) {
 }
 
 TEST_F(ReflectorTest, VersionsThatNeverSuitAreNotAskedForAtFullSpeed) {
-  transport_.AnswerAlways([](const ApiRequest&) {
-    return testing::ProtobufFailure(410, "Expired", "too old");
-  });
+  transport_.AnswerAlways(
+      [](const ApiRequest&) { return testing::ProtobufFailure(410, "Expired", "too old"); });
   Start();
   scheduler_.Advance(seconds(10));
   EXPECT_LT(transport_.requests().size(), 10u);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "lib/base/strings.h"
 #include "test/support/fake_file_system.h"
@@ -22,7 +23,7 @@ class OwnershipTest : public ::testing::Test {
     EXPECT_TRUE(fs_.MakeSymlink("/etc/passwd", StrCat(kVolume, "/link")).ok());
   }
   FileInfo Info(const std::string& name) { return *fs_.Stat(StrCat(kVolume, name)); }
-  Status Apply(OwnershipChange change = OwnershipChange::kAlways) {
+  Result<OwnershipRefusals> Apply(OwnershipChange change = OwnershipChange::kAlways) {
     return SetVolumeOwnership(fs_, kVolume, {.gid = 3000, .change = change});
   }
   // As a volume whose root was done by an earlier run.
@@ -95,11 +96,41 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(OwnershipTest, EntryThatCannotBeChangedFailsAfterTheOthers) {
   fs_.set_hook([](const std::string& operation, const std::string& path) {
-    return operation == "SetGroup" && path.ends_with("/file") ? OsStatus(EPERM, path) : Status();
+    return operation == "SetGroup" && path.ends_with("/file") ? OsStatus(EIO, path) : Status();
   });
   EXPECT_FALSE(Apply().ok());
   EXPECT_EQ(Info("").gid, 3000u);
 }
+
+TEST_F(OwnershipTest, EntryThatVanishesMeanwhileIsNoFailure) {
+  fs_.set_hook([](const std::string& operation, const std::string& path) {
+    return operation.starts_with("Set") && path.ends_with("/file") ? OsStatus(ENOENT, path)
+                                                                   : Status();
+  });
+  const auto applied = Apply();
+  ASSERT_TRUE(applied.ok());
+  EXPECT_EQ(applied->entries, 0u);
+}
+
+class Refused : public OwnershipTest, public ::testing::WithParamInterface<int> {};
+
+TEST_P(Refused, ChangeIsCountedAndTheOthersAreMade) {
+  fs_.set_hook([](const std::string& operation, const std::string& path) {
+    const bool refused = operation.starts_with("Set") && path.find("/sub") != std::string::npos;
+    return refused ? OsStatus(GetParam(), path) : Status();
+  });
+  const auto applied = Apply();
+  ASSERT_TRUE(applied.ok()) << applied.status().message();
+  EXPECT_EQ(applied->entries, 2u) << "a directory and a file, each once";
+  EXPECT_THAT(applied->first.message(), ::testing::HasSubstr("/sub/file"));
+  EXPECT_EQ(Info("/sub/file").gid, 0u);
+  EXPECT_EQ(Info("/link").gid, 3000u);
+  EXPECT_EQ(Info("").mode, 02775u);
+}
+
+INSTANTIATE_TEST_SUITE_P(OwnershipTest, Refused,
+                         ::testing::Values(EROFS, EPERM, EACCES, EOPNOTSUPP, ENOSYS, EINVAL),
+                         [](const auto& row) { return std::string(strerrorname_np(row.param)); });
 
 TEST_F(OwnershipTest, DirectoryThatCannotBeReadEndsTheWalk) {
   fs_.set_hook([](const std::string& operation, const std::string& path) {

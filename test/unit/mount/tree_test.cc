@@ -129,5 +129,44 @@ TEST_F(TreeTest, EverythingBelowAPathIsUnmountedDeepestFirst) {
   EXPECT_THAT(fs_.Mounts(), ElementsAre("other"));
 }
 
+TEST_F(TreeTest, SubpathsAreUnmountedAndTheirPlacesRemoved) {
+  Directory("s/pv/c1/0");
+  Mount("s/pv/c1/0");
+  Directory("s/pv/c1/1");
+  Directory("s/pv/c2");
+  ASSERT_TRUE(fs_.CreateFile(At("s/pv/c2/0"), 0640).ok());
+  Directory("s/other/c1/0");
+  EXPECT_TRUE(RemoveSubpaths(fs_, At("s/pv")).ok());
+  EXPECT_THAT(fs_.Mounts(), IsEmpty());
+  EXPECT_THAT(fs_.Entries(), ElementsAre("s/", "s/other/", "s/other/c1/", "s/other/c1/0/"));
+  EXPECT_TRUE(RemoveSubpaths(fs_, At("s/pv")).ok()) << "there is none";
+}
+
+TEST_F(TreeTest, ContentAtThePlaceOfASubpathStaysAndIsNamed) {
+  Directory("s/c1/0");
+  File("s/c1/0/user");
+  Directory("s/c1/1");
+  Directory("s/c2/0");
+  Status removed = RemoveSubpaths(fs_, At("s"));
+  EXPECT_THAT(removed.message(), ::testing::HasSubstr(At("s/c1/0")));
+  EXPECT_THAT(fs_.Entries(), ElementsAre("s/", "s/c1/", "s/c1/0/", "s/c1/0/user"));
+}
+
+TEST_F(TreeTest, FileWithContentAtThePlaceOfASubpathStaysAndIsNamed) {
+  Directory("s/c1");
+  File("s/c1/0");
+  Status removed = RemoveSubpaths(fs_, At("s"));
+  EXPECT_EQ(removed.message(), "cannot remove " + At("s/c1/0") + ": the file is not empty");
+  EXPECT_THAT(fs_.Entries(), ElementsAre("s/", "s/c1/", "s/c1/0"));
+}
+
+TEST_F(TreeTest, B15_FileInsteadOfAContainersDirectoryStaysAndTheOthersGo) {
+  Directory("s/c2/0");
+  File("s/c1");
+  Status removed = RemoveSubpaths(fs_, At("s"));
+  EXPECT_EQ(removed.message(), "cannot remove " + At("s/c1") + ": it is no directory");
+  EXPECT_THAT(fs_.Entries(), ElementsAre("s/", "s/c1"));
+}
+
 }  // namespace
 }  // namespace csinative::mount

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "apis/core/v1/node.pb.h"
+#include "apis/json/parse.h"
+#include "apis/namespaces.h"
+#include "apis/storage/v1/storage.pb.h"
 #include "lib/async/run.h"
 #include "lib/base/json_string.h"
 #include "lib/base/strings.h"
@@ -201,6 +205,94 @@ TEST_F(NodeInfoTest, ConflictIsTriedAgain) {
     return fault;
   });
   EXPECT_TRUE(Install(kName, {kId, 0, {}}).ok());
+}
+
+// The process goes on while others delete what it has written.
+class NodeInfoRestoreTest : public NodeInfoTest {
+ protected:
+  NodeInfoRestoreTest() {
+    AddNode();
+    scope_.Spawn(info_->Run());
+    EXPECT_TRUE(Install(kName, {kId, 10, {{kZone, "zoneA"}}}).ok());
+    EXPECT_TRUE(Install("other", {"other-id", 0, {}}).ok());
+  }
+  ~NodeInfoRestoreTest() override { Wait(scope_.Close()); }
+
+  template <typename T>
+  void Delete() {
+    ASSERT_TRUE(Wait(client_->Delete<T>({"", "node1"})).ok());
+  }
+  std::string UidOfNode() {
+    rapidjson::Document node;
+    EXPECT_TRUE(apis::ParseJson(Node(), &node).ok());
+    return node["metadata"]["uid"].GetString();
+  }
+  void ReplaceNode() {
+    Delete<core::Node>();
+    AddNode();
+  }
+  void ExpectAllThere() {
+    EXPECT_THAT(CsiNode(), HasSubstr(StrCat(R"("uid":")", UidOfNode(), "\"")));
+    EXPECT_THAT(CsiNode(), HasSubstr(kName));
+    EXPECT_THAT(CsiNode(), HasSubstr(R"("name":"other")"));
+    EXPECT_THAT(Node(), HasSubstr(kId));
+    EXPECT_THAT(Node(), HasSubstr(R"(\"other\":\"other-id\")"));
+    EXPECT_THAT(Node(), HasSubstr(R"("com.example.csi/zone":"zoneA")"));
+    EXPECT_THAT(Node(), HasSubstr("controller-managed-attach-detach"));
+  }
+
+  async::Scope scope_{loop_};
+};
+
+TEST_F(NodeInfoRestoreTest, CsiNodeThatSomebodyDeletesIsMadeAgain) {
+  Delete<storage::CSINode>();
+  scheduler_.Advance(std::chrono::seconds(91));
+  ExpectAllThere();
+}
+
+TEST_F(NodeInfoRestoreTest, NodeThatIsMadeAgainGetsAllOfItAtOnce) {
+  ReplaceNode();
+  info_->OnNode(UidOfNode());
+  scheduler_.Advance(std::chrono::seconds(1));
+  ExpectAllThere();
+}
+
+TEST_F(NodeInfoRestoreTest, DriverThatRegistersAtANewNodeBringsTheOthersBack) {
+  ReplaceNode();
+  ASSERT_TRUE(Install(kName, {kId, 10, {{kZone, "zoneA"}}}).ok());
+  scheduler_.Advance(std::chrono::seconds(1));
+  ExpectAllThere();
+}
+
+TEST_F(NodeInfoRestoreTest, FailedAttemptIsRepeated) {
+  Delete<storage::CSINode>();
+  api_.set_fault_hook([](const apiserver::RequestInfo& request) {
+    apiserver::Fault fault;
+    if (request.verb == "create") fault.code = 500;
+    return fault;
+  });
+  scheduler_.Advance(std::chrono::seconds(91));
+  EXPECT_EQ(CsiNode(), "");
+  api_.set_fault_hook(nullptr);
+  scheduler_.Advance(std::chrono::seconds(16));
+  ExpectAllThere();
+}
+
+TEST_F(NodeInfoRestoreTest, DriverThatHasGoneStaysAway) {
+  ASSERT_TRUE(Wait(info_->Uninstall("other")).ok());
+  Delete<storage::CSINode>();
+  scheduler_.Advance(std::chrono::seconds(91));
+  EXPECT_THAT(CsiNode(), HasSubstr(kName));
+  EXPECT_THAT(CsiNode(), Not(HasSubstr(R"("name":"other")")));
+}
+
+TEST_F(NodeInfoRestoreTest, WhatIsThereIsReadOnceInAMinuteAndNotWritten) {
+  info_->OnNode(UidOfNode());
+  const size_t writes = Writes(), before = api_.log().size();
+  scheduler_.Advance(std::chrono::minutes(10));
+  EXPECT_EQ(Writes(), writes);
+  EXPECT_LE(api_.log().size(), before + 10);
+  EXPECT_GE(api_.log().size(), before + 6);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "apis/core/v1/event.pb.h"
 #include "apis/json/parse.h"
@@ -92,11 +93,26 @@ class World::FakeWatch final : public DirectoryWatch {
   async::Event changed;
 };
 
+class World::SlowDisk final : public async::BlockingExecutor {
+ public:
+  SlowDisk(async::EventLoop& loop, World& world) : loop_(loop), world_(world) {}
+  void Submit(UniqueFunction<void()> work) override {
+    const Duration delay = std::exchange(world_.disk_delay_, Duration());
+    if (delay == Duration()) return loop_.Post(std::move(work));
+    late_.emplace_back(loop_, loop_.Now() + delay, std::move(work));
+  }
+
+ private:
+  async::EventLoop& loop_;
+  World& world_;
+  std::vector<async::ScopedTimer> late_;
+};
+
 // All that dies with the process.
 struct World::Process {
   explicit Process(World& world)
       : loop(world.scheduler_),
-        blocking(loop),
+        blocking(loop, world),
         transport(loop, world.api_, "manager"),
         client(testing::NewUnlimitedClient(loop, *world.random_, transport)),
         connector(world),
@@ -113,7 +129,7 @@ struct World::Process {
         scope(loop) {}
 
   async::VirtualLoop loop;
-  async::InlineExecutor blocking;
+  SlowDisk blocking;
   testing::InProcessApi transport;
   std::unique_ptr<kube::Client> client;
   FakeConnector connector;

@@ -102,6 +102,9 @@ class World {
     return *std::move(found);
   }
 
+  // What is asked of the disk next comes to it only after this time.
+  void DelayNextDiskWork(Duration by) { disk_delay_ = by; }
+
   // The driver's registration socket appears and goes.
   void AddSocket(const std::string& name = "driver-reg.sock");
   void RemoveSocket(const std::string& name = "driver-reg.sock");
@@ -146,6 +149,7 @@ class World {
   class TracedChannel;
   class FakeConnector;
   class FakeWatch;
+  class SlowDisk;
   struct Process;
   static void Fail(const Status& status);
   void SetUpDriver();
@@ -166,6 +170,7 @@ class World {
   std::vector<std::string> attached_;
   std::map<std::string, std::string> uids_;
   bool prepared_ = false;
+  Duration disk_delay_{};
   std::unique_ptr<Process> process_;
 };
 
