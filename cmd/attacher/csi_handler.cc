@@ -7,6 +7,7 @@
 #include "lib/async/timeout.h"
 #include "lib/base/strings.h"
 #include "lib/csi/calls.h"
+#include "lib/csi/final_answer.h"
 #include "lib/kube/errors.h"
 
 namespace csinative::attacher {
@@ -19,33 +20,8 @@ namespace {
 // How often a finalizer is taken off anew from an object that others have changed.
 constexpr int kReleases = 4;
 
-// Whether the volume may be at the node after this answer (attacher 10.4).
-bool MayBePublished(const Status& answer) {
-  const RpcError* rpc = answer.rpc_error();
-  if (rpc == nullptr) return true;
-  switch (static_cast<Code>(rpc->grpc_code)) {
-    case Code::kOk:
-    case Code::kCancelled:
-    case Code::kDeadlineExceeded:
-    case Code::kUnavailable:
-    case Code::kResourceExhausted:
-    case Code::kAborted:
-      return true;
-    case Code::kUnknown:
-    case Code::kInvalidArgument:
-    case Code::kNotFound:
-    case Code::kAlreadyExists:
-    case Code::kPermissionDenied:
-    case Code::kFailedPrecondition:
-    case Code::kOutOfRange:
-    case Code::kUnimplemented:
-    case Code::kInternal:
-    case Code::kDataLoss:
-    case Code::kUnauthenticated:
-      return false;
-  }
-  return false;
-}
+// Whether the volume may be at the node after this answer.
+bool MayBePublished(const Status& answer) { return answer.ok() || !csi::IsFinalAnswer(answer); }
 
 }  // namespace
 

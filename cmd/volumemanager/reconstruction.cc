@@ -21,10 +21,7 @@ class Scanner {
     for (const std::string& uid : scan.pods) ScanPod(uid);
     ScanStaged();
     ScanBlock();
-    for (auto& [name, volume] : found_) {
-      for (const auto& [uid, spec] : volume.specs) volume.pods.push_back(uid);
-      scan.volumes.push_back(std::move(volume));
-    }
+    for (auto& [name, volume] : found_) scan.volumes.push_back(std::move(volume));
     scan.failures = std::move(failures_);
     scan.unreadable = std::move(unreadable_);
     scan.refused = refused_;
@@ -72,7 +69,7 @@ class Scanner {
         continue;
       }
       FoundVolume& found = found_[UniqueNameOf(*spec, uid)];
-      found.specs[uid] = *spec;
+      found.pods[uid] = *spec;
       found.spec = *spec;
       if (spec->device_mountable()) {
         found.device_mount_path = paths_.StagingTarget(spec->driver, spec->handle);
@@ -134,11 +131,11 @@ class Scanner {
       found.spec = *spec;
       found.device_mount_path = paths_.BlockMap(name);
       for (const std::string& uid : Names(paths_.BlockPublishDirectory(name), false)) {
-        found.specs[uid] = *spec;
+        found.pods[uid] = *spec;
       }
-      for (const std::string& uid : Names(paths_.BlockMap(name), false)) found.specs[uid] = *spec;
+      for (const std::string& uid : Names(paths_.BlockMap(name), false)) found.pods[uid] = *spec;
       for (const std::string& uid : Directories(paths_.Pods())) {
-        if (fs_.Stat(paths_.PodDeviceLink(uid, name)).ok()) found.specs[uid] = *spec;
+        if (fs_.Stat(paths_.PodDeviceLink(uid, name)).ok()) found.pods[uid] = *spec;
       }
     }
   }
@@ -181,10 +178,10 @@ DiskScan ScanDisk(mount::FileSystem& fs, const Paths& paths) { return Scanner(fs
 
 void AddFound(const DiskScan& scan, ActualState* state) {
   for (const FoundVolume& found : scan.volumes) {
-    const std::string uid = found.pods.empty() ? "" : found.pods.front();
+    const std::string uid = found.pods.empty() ? "" : found.pods.begin()->first;
     const std::string name = UniqueNameOf(found.spec, uid);
     state->AddReconstructed(name, found.spec, found.device_mount_path);
-    for (const auto& [pod, spec] : found.specs) state->AddReconstructedPod(name, pod, spec);
+    for (const auto& [pod, spec] : found.pods) state->AddReconstructedPod(name, pod, spec);
   }
 }
 

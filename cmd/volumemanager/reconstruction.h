@@ -20,9 +20,8 @@ namespace csinative::volumemanager {
 struct FoundVolume {
   VolumeSpec spec;
   std::string device_mount_path;
-  std::vector<std::string> pods;  // UIDs, sorted
-  // By UID: volumes of several names can share a handle.
-  std::map<std::string, VolumeSpec> specs;
+  // Of its pods, by UID: volumes of several names can share a handle.
+  std::map<std::string, VolumeSpec> pods;
 };
 
 // A pod's volume that is mounted, and whose vol_data.json does not say which one it is.

@@ -272,6 +272,7 @@ async::Task<Outcome> VolumeBackend::ApplyGroup(std::string handle, std::string t
                                                mount::OwnershipOptions options) {
   Status turn = co_await walks_.Acquire();
   if (!turn.ok()) co_return Outcome::Uncertain(std::move(turn));
+  const async::Permit permit(walks_);
   const async::TaskContext context = co_await async::CurrentContext();
   const async::ScopedTimer slow(*context.loop, context.loop->Now() + kSlowWalk, [this, &target] {
     deps_.log.Info("Giving a volume to its pod's group takes long, and the pod waits for it",
@@ -280,7 +281,6 @@ async::Task<Outcome> VolumeBackend::ApplyGroup(std::string handle, std::string t
   auto refused = co_await OnDisk([target, options](mount::FileSystem& fs) {
     return mount::SetVolumeOwnership(fs, target, options);
   });
-  walks_.Release();
   if (!refused.ok()) {
     co_return Outcome::Uncertain(refused.status().WithContext(
         StrCat("kubernetes.io/csi: applyFSGroup failed for vol ", handle)));

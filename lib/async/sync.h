@@ -69,6 +69,18 @@ class Semaphore {
   WaiterList waiters_;
 };
 
+// Releases a permit that was acquired. The semaphore outlives it.
+class Permit {
+ public:
+  explicit Permit(Semaphore& semaphore) : semaphore_(semaphore) {}
+  ~Permit() { semaphore_.Release(); }
+  Permit(const Permit&) = delete;
+  Permit& operator=(const Permit&) = delete;
+
+ private:
+  Semaphore& semaphore_;
+};
+
 // Unbounded first-in first-out channel with one or more readers.
 template <typename T>
 class Channel {

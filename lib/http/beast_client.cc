@@ -204,7 +204,7 @@ class BeastClient final : public Client {
     CSI_CO_RETURN_IF_ERROR(CheckRequest(request));
     Status permitted = co_await permits_.Acquire();
     if (!permitted.ok()) co_return FinalStatus(permitted);
-    const Permit permit(permits_);
+    const async::Permit permit(permits_);
     ConnectionPtr connection = TakeIdle();
     if (!connection) {
       Result<ConnectionPtr> fresh = co_await Connect();

@@ -114,7 +114,7 @@ class CppRestClient final : public Client {
     if (HasRepeatedFields(*request)) co_return UnimplementedError("repeated request header");
     Status permitted = co_await permits_.Acquire();
     if (!permitted.ok()) co_return FinalStatus(permitted);
-    const Permit permit(permits_);
+    const async::Permit permit(permits_);
     // A stale connection was not used: the next one, or a new one, takes the request.
     while (ConnectionPtr idle = idle_.Take()) {
       Exchange::Handle exchange(Exchange::Collecting(setup_.config.max_body_bytes));

@@ -38,18 +38,6 @@ enum class Fallback { kBeast, kNone };
 std::unique_ptr<Client> NewCppRestClient(async::RealLoop& loop, ClientSetup setup,
                                          Fallback fallback);
 
-// One permit of a semaphore, for the duration of a frame.
-class Permit {
- public:
-  explicit Permit(async::Semaphore& semaphore) : semaphore_(semaphore) {}
-  ~Permit() { semaphore_.Release(); }
-  Permit(const Permit&) = delete;
-  Permit& operator=(const Permit&) = delete;
-
- private:
-  async::Semaphore& semaphore_;
-};
-
 // Go's crypto/tls budget in net/http.
 constexpr Duration kTlsHandshakeTimeout = std::chrono::seconds(10);
 constexpr size_t kMaxResponseHeaderBytes = 64 * 1024;

@@ -96,8 +96,7 @@ class HttpTransport final : public ApiTransport {
         log_(std::move(log)),
         credentials_(std::move(credentials)),
         tls_(std::move(tls)),
-        places_(std::make_shared<async::Semaphore>(
-            static_cast<size_t>(std::max(1, config_.max_connections)))) {}
+        places_(static_cast<size_t>(std::max(1, config_.max_connections))) {}
 
   // Before the first request.
   Status UsePlugin(HttpTransportOptions options) {
@@ -136,8 +135,8 @@ class HttpTransport final : public ApiTransport {
 
   async::Task<Result<std::shared_ptr<void>>> Admit(bool urgent) override {
     if (urgent) co_return std::shared_ptr<void>();
-    CSI_CO_RETURN_IF_ERROR(co_await places_->Acquire());
-    co_return std::shared_ptr<void>(std::make_shared<Place>(places_));
+    CSI_CO_RETURN_IF_ERROR(co_await places_.Acquire());
+    co_return std::shared_ptr<void>(std::make_shared<async::Permit>(places_));
   }
 
   async::Task<Result<ApiResponse>> Do(ApiRequest request) override {
@@ -171,17 +170,6 @@ class HttpTransport final : public ApiTransport {
  private:
   // Connections that are kept for urgent requests.
   static constexpr int kUrgent = 2;
-
-  class Place {
-   public:
-    explicit Place(std::shared_ptr<async::Semaphore> places) : places_(std::move(places)) {}
-    ~Place() { places_->Release(); }
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
-
-   private:
-    const std::shared_ptr<async::Semaphore> places_;
-  };
 
   Result<std::shared_ptr<Connections>> Ready() {
     CheckFiles();
@@ -253,7 +241,7 @@ class HttpTransport final : public ApiTransport {
   log::Logger log_;
   Credentials credentials_;
   TlsFiles tls_;
-  const std::shared_ptr<async::Semaphore> places_;
+  async::Semaphore places_;
   std::unique_ptr<CommandRunner> own_runner_;
   std::unique_ptr<ExecPlugin> exec_;          // null: there is no plugin
   std::shared_ptr<Connections> connections_;  // null while nothing is trusted

@@ -77,10 +77,9 @@ async::Task<Result<FakeStream>> FakeApiTransport::Next(kube::ApiRequest request)
 }
 
 async::Task<Result<std::shared_ptr<void>>> FakeApiTransport::Admit(bool urgent) {
-  if (urgent || places_ == nullptr) co_return std::shared_ptr<void>();
+  if (urgent || !places_) co_return std::shared_ptr<void>();
   CSI_CO_RETURN_IF_ERROR(co_await places_->Acquire());
-  const auto release = [places = places_](void*) { places->Release(); };
-  co_return std::shared_ptr<void>(places_.get(), release);
+  co_return std::shared_ptr<void>(std::make_shared<async::Permit>(*places_));
 }
 
 async::Task<Result<kube::ApiResponse>> FakeApiTransport::Do(kube::ApiRequest request) {

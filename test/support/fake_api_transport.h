@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,7 +68,7 @@ class FakeApiTransport final : public kube::ApiTransport {
   }
 
   // So many requests at a time get admission, apart from urgent ones. Default: all.
-  void set_places(size_t places) { places_ = std::make_shared<async::Semaphore>(places); }
+  void set_places(size_t places) { places_.emplace(places); }
 
   const std::vector<kube::ApiRequest>& requests() const { return requests_; }
   // "GET /api/v1/nodes?limit=500", one for each request.
@@ -91,7 +92,7 @@ class FakeApiTransport final : public kube::ApiTransport {
   async::Task<Result<FakeStream>> Next(kube::ApiRequest request);
 
   async::EventLoop& loop_;
-  std::shared_ptr<async::Semaphore> places_;
+  std::optional<async::Semaphore> places_;
   std::deque<Step> script_;
   std::function<Result<kube::ApiResponse>(const kube::ApiRequest&)> always_;
   std::vector<kube::ApiRequest> requests_;

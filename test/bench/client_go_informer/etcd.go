@@ -46,7 +46,7 @@ func (o *options) etcdClient() (*clientv3.Client, error) {
 
 // Puts what make says of numbers 1..count-1, and waits until the API server's caches have it. make is called by one goroutine.
 func (o *options) writeCopies(ctx context.Context, count int, make func(i int) ([]clientv3.Op, error)) error {
-	return o.write(ctx, func(do func(clientv3.Op)) error {
+	return o.write(ctx, func(_ *clientv3.Client, do func(clientv3.Op)) error {
 		for i := 1; i < count && ctx.Err() == nil; i++ {
 			ops, err := make(i)
 			if err != nil {
@@ -62,12 +62,7 @@ func (o *options) writeCopies(ctx context.Context, count int, make func(i int) (
 
 // Deletes all objects of these kinds, and waits until the API server's caches know.
 func (o *options) empty(ctx context.Context, kinds ...string) error {
-	etcd, err := o.etcdClient()
-	if err != nil {
-		return err
-	}
-	defer etcd.Close()
-	return o.write(ctx, func(do func(clientv3.Op)) error {
+	return o.write(ctx, func(etcd *clientv3.Client, do func(clientv3.Op)) error {
 		for _, kind := range kinds {
 			there, err := etcd.Get(ctx, "/registry/"+kind+"/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
 			if err != nil {
@@ -82,7 +77,7 @@ func (o *options) empty(ctx context.Context, kinds ...string) error {
 }
 
 // Carries out what generate hands over.
-func (o *options) write(ctx context.Context, generate func(do func(clientv3.Op)) error) error {
+func (o *options) write(ctx context.Context, generate func(etcd *clientv3.Client, do func(clientv3.Op)) error) error {
 	etcd, err := o.etcdClient()
 	if err != nil {
 		return err
@@ -91,7 +86,7 @@ func (o *options) write(ctx context.Context, generate func(do func(clientv3.Op))
 	var revision atomic.Int64
 	group, grouped := errgroup.WithContext(ctx)
 	group.SetLimit(writesAtATime)
-	failed := generate(func(op clientv3.Op) {
+	failed := generate(etcd, func(op clientv3.Op) {
 		group.Go(func() error {
 			done, err := etcd.Do(grouped, op)
 			if err != nil {

@@ -260,6 +260,18 @@ std::vector<Row> Rows() {
 INSTANTIATE_TEST_SUITE_P(Rows, DetachRowTest, ::testing::ValuesIn(Rows()),
                          [](const auto& info) { return info.param.name; });
 
+// The driver answers the next call only then.
+void NextUnpublishTakes(World& world, Duration duration) {
+  world.driver()
+      .HandleOnce<::csi::v1::ControllerUnpublishVolumeRequest,
+                  ::csi::v1::ControllerUnpublishVolumeResponse>(
+          kUnpublish,
+          [duration](::csi::v1::ControllerUnpublishVolumeRequest,
+                     ::csi::v1::ControllerUnpublishVolumeResponse*) -> async::Task<Status> {
+            co_return co_await async::Sleep(duration);
+          });
+}
+
 TEST(DetachTest, NodeIdThatChangedIsRecordedAndThenCounts) {
   const oracle::Row row("attacher/15.11/5");
   World world;
@@ -332,14 +344,7 @@ TEST(DetachTest, FinalizerThatSomebodyElseTookOffIsNoReasonToUnpublishAgain) {
   shared.finalizers = {kFinalizer, "foreign.example/x"};
   world.AddAttachment(shared);
   world.config.call_timeout = seconds(15);
-  world.driver()
-      .HandleOnce<::csi::v1::ControllerUnpublishVolumeRequest,
-                  ::csi::v1::ControllerUnpublishVolumeResponse>(
-          kUnpublish,
-          [](::csi::v1::ControllerUnpublishVolumeRequest,
-             ::csi::v1::ControllerUnpublishVolumeResponse*) -> async::Task<Status> {
-            co_return co_await async::Sleep(seconds(5));
-          });
+  NextUnpublishTakes(world, seconds(5));
   world.Start();
   world.Remove<storage::VolumeAttachment>("va1");
   world.Settle();
@@ -376,14 +381,7 @@ TEST(DetachTest, VolumesOfOneDriverAreDetachedWhileAnotherHangs) {
   world.AddVolume();
   world.AddNode();
   world.AddAttachment(AttachedBefore());
-  world.driver()
-      .HandleOnce<::csi::v1::ControllerUnpublishVolumeRequest,
-                  ::csi::v1::ControllerUnpublishVolumeResponse>(
-          kUnpublish,
-          [](::csi::v1::ControllerUnpublishVolumeRequest,
-             ::csi::v1::ControllerUnpublishVolumeResponse*) -> async::Task<Status> {
-            co_return co_await async::Sleep(seconds(60));
-          });
+  NextUnpublishTakes(world, seconds(60));
   world.Start();
   world.Remove<storage::VolumeAttachment>("va1");
   world.Settle();

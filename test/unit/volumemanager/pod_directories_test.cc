@@ -33,11 +33,7 @@ class PodDirectoriesTest : public ::testing::Test {
                       R"(","containers":[{"name":"c","image":"i"}]}})"));
   }
   void StartMounted() {
-    world_.Start();
-    world_.AddVolume("pv1");
-    world_.AddPod("p1");
-    world_.Attach("pv1");
-    world_.Settle();
+    world_.StartMounted();
     ASSERT_TRUE(Has(world_.PublishPath("p1")));
   }
   World world_;

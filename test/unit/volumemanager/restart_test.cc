@@ -20,11 +20,7 @@ using ::testing::UnorderedElementsAre;
 class RestartTest : public ::testing::Test {
  protected:
   void StartMounted() {
-    world_.Start();
-    world_.AddVolume("pv1");
-    world_.AddPod("p1");
-    world_.Attach("pv1");
-    world_.Settle();
+    world_.StartMounted();
     ASSERT_THAT(world_.fs().Mounts(),
                 UnorderedElementsAre(World::StagingPath(), world_.PublishPath("p1")));
     world_.ClearTrace();

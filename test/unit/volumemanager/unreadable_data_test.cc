@@ -21,11 +21,7 @@ using ::testing::StartsWith;
 class UnreadableDataTest : public ::testing::Test {
  protected:
   void StartMounted() {
-    world_.Start();
-    world_.AddVolume("pv1");
-    world_.AddPod("p1");
-    world_.Attach("pv1");
-    world_.Settle();
+    world_.StartMounted();
     ASSERT_THAT(world_.fs().Mounts(), Contains(world_.PublishPath("p1")));
     world_.ClearTrace();
     world_.config.force_delay = seconds(0);

@@ -65,6 +65,14 @@ class World {
 
   // Makes Node and CSIDriver if they are not there, runs the process, registers the driver.
   void Start();
+  // Start(), and pod "p1" has mounted volume "pv1".
+  void StartMounted() {
+    Start();
+    AddVolume("pv1");
+    AddPod("p1");
+    Attach("pv1");
+    Settle();
+  }
   // In good order.
   void Stop();
   // As kill -9 at this very moment.
