@@ -47,9 +47,11 @@ async::Task<Status> VolumeSaver::Post(core::PersistentVolume volume) {
   std::optional<core::PersistentVolume> other;
   Status created = (co_await deps_.client->Create(volume)).status();
   if (kube::IsAlreadyExists(created)) {
-    // Mostly our own, whose answer was lost.
+    // Mostly our own, whose answer was lost. Who may not read it takes it for that, as upstream.
     auto found = co_await deps_.client->Get<core::PersistentVolume>({"", name});
-    if (!found.ok() && !kube::IsNotFound(found.status())) co_return found.status();
+    if (!found.ok() && !kube::IsNotFound(found.status()) && !kube::IsForbidden(found.status())) {
+      co_return found.status();
+    }
     if (found.ok() && !IsSame(*found, volume)) other = *std::move(found);
     created = Status();
   }

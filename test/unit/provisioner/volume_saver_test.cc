@@ -110,5 +110,22 @@ TEST_F(ExistingTest, VolumeThatExistsAlreadyCountsAsSaved) {
       Contains("Normal ProvisioningSucceeded: Successfully provisioned volume pvc-" + uid_));
 }
 
+TEST_F(ExistingTest, VolumeThatMayNotBeReadCountsAsSaved) {
+  world_.AddClass();
+  uid_ = world_.AddClaim();
+  world_.api().set_fault_hook([](const apiserver::RequestInfo& info) {
+    apiserver::Fault fault;
+    if (info.user == "provisioner" && info.verb == "get" && info.resource == "persistentvolumes") {
+      fault.code = 403;
+    }
+    return fault;
+  });
+  TryBeside("v", uid_);
+  EXPECT_EQ(world_.controller().volume_saver().unsaved(), 0u);
+  EXPECT_THAT(
+      world_.Events(),
+      Contains("Normal ProvisioningSucceeded: Successfully provisioned volume pvc-" + uid_));
+}
+
 }  // namespace
 }  // namespace csinative::provisioner
